@@ -162,6 +162,14 @@ func (c *client) multi(ctx context.Context, ops ...any) (failed int, err error) 
 	return failed, err
 }
 
+// multiIn is multi in this connection alone: what the client is given without one is sent in the next, in front of everything else.
+func (c *client) multiIn(ctx context.Context, connection <-chan struct{}, ops ...any) (failed int, err error) {
+	if !c.link.in(connection) {
+		return -1, zk.ErrConnectionClosed
+	}
+	return c.multi(ctx, ops...)
+}
+
 func (c *client) transact(ctx context.Context, ops ...any) (results []zk.MultiResponse, failed int, err error) {
 	results, err = call(ctx, c, func() ([]zk.MultiResponse, error) { return c.conn.Multi(ops...) })
 	for i, r := range results {

@@ -109,14 +109,14 @@ func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
 // nobody has claimed since we did, which makes it ours, and while the breadcrumb is the one that we fenced.
 func (c *Claim) Inscribe(ctx context.Context) error {
 	for again := (pacing{}); ; {
-		found, version := c.found, c.version
+		found, version, fenced := c.found, c.version, c.Previous != nil
 		if err := c.sure(ctx); err != nil {
 			return err
 		}
 		switch {
 		case c.found && c.Previous == nil:
 			return nil
-		case c.Previous != nil && (c.found != found || c.version != version):
+		case c.Previous != nil && (!fenced || c.found != found || c.version != version):
 			return ErrCrumbChanged
 		}
 		c.crumb.Token = c.Token
@@ -124,7 +124,7 @@ func (c *Claim) Inscribe(ctx context.Context) error {
 		if !c.found {
 			write = &zk.CreateRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Acl: c.s.acl}
 		}
-		failed, err := c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, c.unclaimed(), write)
+		failed, err := c.s.multiIn(ctx, c.seen, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, c.unclaimed(), write)
 		switch {
 		case err == nil && c.found:
 			c.version, c.Previous = c.version+1, nil
@@ -199,7 +199,6 @@ func (c *Claim) readCrumb(ctx context.Context) error {
 
 // verify reads the lock, and watches it: it must be the very lock that we claimed.
 func (c *Claim) verify(ctx context.Context) error {
-	seen := c.s.Resumed()
 	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.existsW(ctx, c.paths.Lock()) })
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
@@ -208,7 +207,7 @@ func (c *Claim) verify(ctx context.Context) error {
 		c.gone = true
 		return ErrLost
 	}
-	c.lock, c.seen = v.changed, seen
+	c.lock = v.changed
 	return nil
 }
 
@@ -218,6 +217,7 @@ func (c *Claim) verify(ctx context.Context) error {
 //
 // P1: a breadcrumb of a later claim beside our lock is impossible, unless made by hand. We do not rely on it: see adopt.
 func (c *Claim) renumber(ctx context.Context) error {
+	seen := c.s.Resumed()
 	dir, err := outcome(ctx, c.s.client, func() (zk.Stat, error) { return c.s.getStat(ctx, c.paths.Dir()) })
 	if errors.Is(err, zk.ErrNoNode) {
 		return ErrLost // and the lock with the folder
@@ -231,6 +231,7 @@ func (c *Claim) renumber(ctx context.Context) error {
 	if err := c.verify(ctx); err != nil {
 		return err
 	}
+	c.seen = seen
 	if c.number == dir.Version {
 		return nil
 	}
@@ -301,7 +302,7 @@ func (c *Claim) rewrite(ctx context.Context) (failed int, err error) {
 	if !c.found || c.Previous != nil {
 		return -1, ErrCrumbChanged
 	}
-	failed, err = c.s.multi(ctx, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
+	failed, err = c.s.multiIn(ctx, c.seen, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
 	if err == nil {
 		c.version++
 	}

@@ -247,7 +247,7 @@ func (c *Claim) Promotes(ctx context.Context, address string) error {
 		if err := c.sure(ctx); err != nil {
 			return err
 		}
-		failed, err := c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, c.unclaimed(), note)
+		failed, err := c.s.multiIn(ctx, c.seen, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, c.unclaimed(), note)
 		switch {
 		case err == nil:
 			return nil

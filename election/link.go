@@ -14,6 +14,7 @@ type link struct {
 	mu       sync.Mutex // guards the fields below
 	id       int64
 	password []byte
+	open     bool          // there is a connection
 	resumed  chan struct{} // closed and replaced at each (re)connect
 	heard    time.Duration // when a call was last answered
 	since    time.Time     // of the newest (re)connect
@@ -48,14 +49,24 @@ func (l *link) Resumed() <-chan struct{} {
 
 // noticed is called by zk's client; it must not block.
 func (l *link) noticed(ev zk.Event) {
-	if ev.Type != zk.EventSession || ev.State != zk.StateHasSession {
+	if ev.Type != zk.EventSession {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.open = ev.State == zk.StateHasSession; !l.open {
+		return
+	}
 	close(l.resumed)
 	l.resumed = make(chan struct{})
 	l.since = time.Now()
+}
+
+// in reports whether this is the present connection, by its Resumed, and there is one.
+func (l *link) in(connection <-chan struct{}) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open && connection == l.resumed
 }
 
 // connected is when the present connection began.

@@ -1,10 +1,16 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"understudy/election/zkmem"
 )
@@ -159,12 +165,16 @@ func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 
 // So does a node whose session is younger than the copy, although nothing of it is there to be compared; not if it had given the session up.
 func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
+	failed := errors.New("a process cannot be killed")
 	for name, c := range map[string]struct {
-		before   func(*Session)
+		before   func(context.Context, *world, *Session)
+		result   error
 		setBacks int64
 	}{
-		"by its end":                   {func(*Session) {}, 1},
-		"its guardians have closed it": {func(s *Session) { s.Stop(errors.New("the guardians ended the lease")) }, 0},
+		"by its end":                   {func(context.Context, *world, *Session) {}, nil, 1},
+		"although what runs stays":     {func(context.Context, *world, *Session) {}, failed, 1},
+		"its lease was about to end":   {func(ctx context.Context, w *world, _ *Session) { w.zk.Down(); <-ctx.Done() }, nil, 1},
+		"its guardians have closed it": {func(_ context.Context, _ *world, s *Session) { s.Stop(errors.New("the guardians ended the lease")) }, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -172,16 +182,17 @@ func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
 				copied := w.zk.Backup()
 				e := New(w.config("standby"))
 				defer e.Wait()
-				err := e.Open(w.Context(), func(_ context.Context, s *Session) error {
+				err := e.Open(w.Context(), func(ctx context.Context, s *Session) error {
 					time.Sleep(s.Timeout())
-					c.before(s)
+					c.before(ctx, w, s)
 					w.zk.Rewind(copied)
 					w.zk.ElectLeader()
+					w.zk.Up()
 					<-s.Ended()
-					return nil
+					return c.result
 				})
-				if !errors.Is(err, ErrExpired) {
-					w.Fatal(err)
+				if want := cmp.Or(c.result, ErrExpired); !errors.Is(err, want) {
+					w.Errorf("%v, want %v", err, want)
 				}
 				err = e.Open(w.Context(), func(ctx context.Context, s *Session) error {
 					if n, err := s.SetBacks(ctx); n != c.setBacks || err != nil {
@@ -190,61 +201,111 @@ func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
 					return nil
 				})
 				if err != nil {
-					w.Fatal(err)
+					w.Error(err)
 				}
 			})
 		})
 	}
 }
 
-// A claim that is lost with the data has a number that another node's claim in the copy may have, too: neither a release nor a note of the
-// one changes what belongs to the other.
+// A claim that is lost with the data has a number that another node's claim in the copy may have, too: no transaction of the one changes what
+// belongs to the other, not even one that was begun while there was no connection.
 func TestALostClaimChangesNothingInAnOlderCopy(t *testing.T) {
 	for name, act := range map[string]func(context.Context, *Claim) error{
 		"release":   func(ctx context.Context, c *Claim) error { return c.Release(ctx) },
 		"promotion": func(ctx context.Context, c *Claim) error { return c.Promotes(ctx, "here") },
 		"token":     func(ctx context.Context, c *Claim) error { c.crumb.Token = 0; return c.writeToken(ctx) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				w.within("lost", func(ctx context.Context, s *Session) error {
-					if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
-						return err
-					}
-					if err := s.create(ctx, Paths{"/understudy", "svc"}.Copies(), []byte("{}"), 0); err != nil {
-						return err
-					}
-					copied := w.zk.Backup()
-					_, lost, err := claim(ctx, s, Race)
-					if err != nil {
-						return err
-					}
-					w.zk.Rewind(copied)
-					w.zk.ElectLeader()
-					var before, after []view
-					w.claims("other", func(ctx context.Context, o *Session, c *Claim) (err error) {
-						if c.number != lost.number {
-							w.Fatalf("its claim has the number %d, and the lost one had %d", c.number, lost.number)
-						}
-						if before, err = o.all(ctx, c.paths); err != nil {
-							return err
-						}
-						if err := act(ctx, lost); err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrCrumbChanged) {
-							return err
-						}
-						after, err = o.all(ctx, c.paths)
-						return err
-					})
-					for i := range before {
-						if before[i].exists != after[i].exists || before[i].stat.Mzxid != after[i].stat.Mzxid {
-							w.Errorf("lock, breadcrumb or promotion %d: it was %+v, and is %+v", i, before[i], after[i])
-						}
-					}
-					return nil
-				})
+		for _, early := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, before the reconnect: %v", name, early), func(t *testing.T) {
+				inWorld(t, func(w *world) { w.losesClaim(early, act) })
 			})
-		})
+		}
 	}
+}
+
+func (w *world) losesClaim(early bool, act func(context.Context, *Claim) error) {
+	var cut atomic.Bool
+	cfg := w.config("lost")
+	cfg.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+		if cut.Load() {
+			return nil, errors.New("no route")
+		}
+		return w.dial(ctx, address)
+	}
+	e := New(cfg)
+	defer e.Wait()
+	_ = e.Open(w.Context(), func(ctx context.Context, s *Session) error { // the session ends where the lock is gone
+		if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
+			return err
+		}
+		if err := s.create(ctx, Paths{"/understudy", "svc"}.Copies(), []byte("{}"), 0); err != nil {
+			return err
+		}
+		copied := w.zk.Backup()
+		_, lost, err := claim(ctx, s, Race)
+		if err != nil {
+			w.Error(err)
+			return err
+		}
+		resumed := s.Resumed()
+		cut.Store(true)
+		w.zk.Rewind(copied)
+		w.zk.ElectLeader()
+		time.Sleep(50 * time.Millisecond) // the client has noticed
+		did := make(chan error, 1)
+		if early {
+			go func() { did <- act(ctx, lost) }()
+		}
+		var before, after []view
+		w.claims("other", func(ctx context.Context, o *Session, c *Claim) (err error) {
+			if c.number != lost.number {
+				w.Errorf("its claim has the number %d, and the lost one had %d", c.number, lost.number)
+			}
+			if before, err = o.all(ctx, c.paths); err != nil {
+				return err
+			}
+			cut.Store(false)
+			<-resumed
+			if !early {
+				did <- act(ctx, lost)
+			}
+			<-did // its error matters less than what it has done
+			after, err = o.all(ctx, c.paths)
+			return err
+		})
+		for i := range before {
+			if before[i].exists != after[i].exists || before[i].stat.Mzxid != after[i].stat.Mzxid {
+				w.Errorf("lock, breadcrumb or promotion %d: it was %+v, and is %+v", i, before[i], after[i])
+			}
+		}
+		return nil
+	})
+}
+
+// A breadcrumb that somebody has put beside our lock was never fenced, whatever version it has.
+func TestABreadcrumbThatCameBesideOurLockIsNotWrittenOver(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.claims("a", func(ctx context.Context, s *Session, c *Claim) error {
+			w.asOperator(func(ctx context.Context, o *Session) error {
+				_, err := o.multi(ctx, &zk.DeleteRequest{Path: p.Crumb(), Version: -1},
+					&zk.CreateRequest{Path: p.Crumb(), Data: encode(BreadCrumb{Node: "x", Session: "0x1"}), Acl: s.acl})
+				return err
+			})
+			resumed := s.Resumed()
+			s.dialer.kick()
+			<-resumed
+			if err := c.Inscribe(ctx); !errors.Is(err, ErrCrumbChanged) {
+				w.Error(err)
+			}
+			v, err := s.get(ctx, p.Crumb())
+			if b, _ := ReadBreadCrumb(v.data); b.Node != "x" {
+				w.Errorf("it is written over: %s", v.data)
+			}
+			return err
+		})
+	})
 }
 
 // all reads the lock, the breadcrumb, and the newest promotion.

@@ -32,7 +32,7 @@ func (c *Claim) Release(ctx context.Context) error {
 		for _, path := range c.stakes {
 			ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1})
 		}
-		failed, err := c.s.multi(ctx, ops...)
+		failed, err := c.s.multiIn(ctx, c.seen, ops...)
 		switch {
 		case err == nil:
 			c.s.locks.drop(c.paths.Service)

@@ -128,6 +128,9 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 	}
 	if err == nil {
 		err = s.serveWithHeartbeat(serving, serve)
+		if why := context.Cause(serving); s.forgotten() && (errors.Is(why, ErrExpired) || errors.Is(why, ErrLeaseEnding)) { // else our guardians may have closed it
+			e.past.forgotten()
+		}
 		if err != nil {
 			s.Expire(err) // P2: programs that may be alive keep their lock, until the session ends by itself
 			e.discard(conn)
@@ -138,9 +141,6 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 		s.Expire(cause) // no server would get a proper close
 	}
 	if over := s.Over(); over != nil {
-		if s.forgotten() && errors.Is(context.Cause(serving), ErrExpired) { // else our own guardians may have closed it
-			e.past.forgotten()
-		}
 		e.discard(conn)
 		e.closeOld(ctx, s)
 		if errors.Is(err, ErrForgets) {

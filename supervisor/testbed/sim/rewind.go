@@ -82,7 +82,7 @@ func (sf *serverFaults) sawSince(copied time.Time) bool {
 	si := &sf.check.sight
 	for _, n := range sf.nodes {
 		newest := si.newest[n.name]
-		lease := 2 * si.sees[n.name].Sub(newest) // a little shorter than it is
+		lease := si.sees[n.name].Sub(newest) * 18 / 10 // until it begins to end
 		if !newest.After(copied) || time.Since(newest) > lease {
 			return false
 		}

@@ -52,7 +52,7 @@ var sabotagesOfTerms = []sabotage{
 		{"election/claim.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
 	}},
 	{"treat a later claim as a write by hand", []change{
-		{"election/claim.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
+		{"election/claim.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	c.seen = seen\n	if c.number", "	c.seen = seen\n	if c.number"},
 	}},
 	{"do not recreate a service's znodes after their deletion", []change{
 		{"supervisor/service/intents.go", "errors.Is(err, election.ErrDeleted) {\n			n.erase()\n			return\n", "errors.Is(err, election.ErrDeleted) {\n			_ = n.erased\n"},
