@@ -38,10 +38,11 @@ func silent(nodes []Node, lock Heartbeat, holder string) map[int64]string {
 	return gone
 }
 
-// keep finds what silent sessions keep of a service.
+// keep finds what silent sessions keep of a service. While nobody has the lock, that can be a place in the queue of a session whose node is
+// gone as well.
 func (c *Cluster) keep(ctx context.Context, s *Service, nodes []Node) error {
 	gone := silent(nodes, s.Held, s.Lock)
-	if len(gone) == 0 {
+	if len(gone) == 0 && s.Held.Session != 0 {
 		return nil
 	}
 	p := election.Paths{Root: c.root, Service: s.Service}
@@ -60,8 +61,13 @@ func (c *Cluster) keep(ctx context.Context, s *Service, nodes []Node) error {
 		if err != nil {
 			return err
 		}
-		if node, ok := gone[n.stat.EphemeralOwner]; n.exists && ok {
-			s.Kept = append(s.Kept, Kept{path, node, election.SessionName(n.stat.EphemeralOwner), c.conn.Server(), c.auth != nil})
+		owner := n.stat.EphemeralOwner
+		node, ok := gone[owner]
+		if !ok {
+			node, ok = silent(nodes, Heartbeat{Session: owner, At: n.stat.Mtime}, "an unknown node")[owner]
+		}
+		if n.exists && ok {
+			s.Kept = append(s.Kept, Kept{path, node, election.SessionName(owner), c.conn.Server(), c.auth != nil})
 		}
 	}
 	return nil

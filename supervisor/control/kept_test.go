@@ -92,3 +92,44 @@ func TestWhatASilentSessionKeepsIsNamed(t *testing.T) {
 		t.Errorf("it has sent a heartbeat, and still there is named: %q", got)
 	}
 }
+
+// So is a place in the queue of a session whose znodes were deleted by hand, lock and node, while nobody has the lock.
+func TestAPlaceOfASessionThatShowsNothingElseIsNamed(t *testing.T) {
+	b := newBed(t)
+	kept, live := b.session(), b.session()
+	place := paths("db").Queue() + "/" + strings.TrimPrefix(kept.id(), "0x") + "-n_0000000000"
+	kept.put(place, struct{}{}, zk.FlagEphemeral)
+	node := func(name string) string { return election.NodesDir(root) + "/" + name }
+	live.put(paths("db").Queue()+"/77-n_0000000001", struct{}{}, zk.FlagEphemeral)
+	live.put(node("live"), election.Node{Node: "live", SessionMs: 100}, zk.FlagEphemeral)
+	named := func() (all []string) {
+		for _, k := range b.status().Services[0].Kept {
+			all = append(all, k.Node+": "+k.Path)
+		}
+		return all
+	}
+	_, made, err := kept.conn.Exists(place)
+	for at := made.Mtime; err == nil && at <= made.Mtime+200; {
+		var beat *zk.Stat
+		if beat, err = live.conn.Set(node("live"), []byte(`{"node":"live","session_timeout_ms":100}`), -1); err == nil {
+			at = beat.Mtime
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := named(); !slices.Equal(got, []string{"an unknown node: " + place}) {
+		t.Errorf("named: %q", got)
+	}
+	kept.put(node("kept"), election.Node{Node: "kept", SessionMs: 100}, zk.FlagEphemeral)
+	if got := named(); len(got) > 0 {
+		t.Errorf("its node is there, and still there is named: %q", got)
+	}
+	if err := kept.conn.Delete(node("kept"), -1); err != nil {
+		t.Fatal(err)
+	}
+	live.put(paths("db").Lock(), election.Lock{Node: "live"}, zk.FlagEphemeral)
+	if got := named(); len(got) > 0 {
+		t.Errorf("nobody waits for the place, and there is named: %q", got)
+	}
+}
