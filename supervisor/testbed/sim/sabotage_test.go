@@ -160,10 +160,6 @@ var sabotagesOfTerms = []sabotage{
 		{"election/reclaim.go", "Data: encode(self), Version: claim.number},\n", "Data: encode(self), Version: -1},\n"},
 		outages, lossesAnd("PauseService, StopInFencing, DeleteInFencing"),
 	}},
-	{"a lease in the next session before the lock is taken again", []change{
-		{"supervisor/failsafe/gate.go", "			end = min(end, o.cover)\n", "			end = min(end, o.cover+time.Hour)\n"},
-		outages, lossesAnd("TrapFreeze"),
-	}},
 	{"guardians keep the ticket of the session that has expired", []change{
 		{"supervisor/service/reclaim.go", "	if err := t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths())); err != nil {\n		return err\n	}\n", ""},
 		outages, lossesAnd("CrashSupervisor"),
