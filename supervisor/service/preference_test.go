@@ -1,7 +1,9 @@
 package service
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"understudy/election"
@@ -48,4 +50,25 @@ func TestAPreferredNodeIsWaitedFor(t *testing.T) {
 	if _, there := p.rival(now, w); there {
 		t.Error("though the service is paused")
 	}
+}
+
+// One that did not take a free lock may have lost power in a session that is longer than this node's own: its znode lasts as long as that.
+func TestAPreferredNodeCountsAsGoneForAsLongAsItsSessionMayLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zk := newEnsemble(t)
+		defer zk.server.Close()
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			v := made(t, Conf{Service: config.Service{Priority: 1, Failback: true}}, nil)
+			v.mem.known.Longest = 10 * s.Longest()
+			stay := v.testStay(ctx, Session{Session: s}, nil)
+			stay.candidacy.intents = election.Intents{Preferred: map[string]int{"preferred": 2}}
+			for stay.polite() {
+				time.Sleep(graceForPreferred)
+			}
+			if after, there := v.mem.preference.rival(time.Now(), stay.candidacy.intents); !there || after != 10*s.Longest() {
+				t.Errorf("%v, %v, and the longest session is %v", after, there, 10*s.Longest())
+			}
+			return nil
+		})
+	})
 }
