@@ -250,7 +250,7 @@ func (c *Candidate) Leave(ctx context.Context) error {
 	if err := c.Retreat(ctx); err != nil {
 		return err
 	}
-	return wrap("leave", c.s.delete(ctx, c.paths.Members()+"/"+c.s.cfg.Node.Node))
+	return wrap("leave", repeat(ctx, c.s.client, func() error { return c.s.delete(ctx, c.paths.Members()+"/"+c.s.cfg.Node.Node) }))
 }
 
 func wrap(what string, err error) error {

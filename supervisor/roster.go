@@ -84,7 +84,7 @@ func (r *roster) reinstate(left *handoff.Envelope) {
 			former.Remember(c)
 		case i >= 0:
 			r.services[i].Remember(c)
-		case c.Term != nil || len(c.Debts) > 0:
+		case c.Term != nil || len(c.Debts) > 0 || c.Place.Session != 0: // P6: or a place in the queue, behind which others wait
 			r.addRemoved(c.Name).Remember(c)
 		default:
 			r.births[c.Name] = c.Birth

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"testing"
 
+	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/service"
@@ -33,6 +34,18 @@ func TestARunningServiceThatIsToBeReplicatedEndsFirst(t *testing.T) {
 		first := s.roster.services[0]
 		if former := replicated != nil; former != (first != v) || former != first.Removed() || former != s.roster.waits(v) || !first.Carries() || former == v.Carries() {
 			t.Errorf("replicated: %v: the first is another one: %v, removed: %v, carries: %v; it waits: %v", former, first != v, first.Removed(), first.Carries(), s.roster.waits(v))
+		}
+	}
+}
+
+// P6: what another image of this process had in the queue is deleted, although the service is not in the config any more.
+func TestWhatAFormerImageHadInTheQueueIsNotForgotten(t *testing.T) {
+	for _, session := range []int64{0, 1} {
+		s := small(Config{})
+		s.roster.births = map[string]election.Birth{}
+		s.roster.reinstate(&handoff.Envelope{Services: []service.Record{{Name: "db", Place: election.CarriedCandidate{Session: session}}}})
+		if kept := len(s.roster.services) == 1 && s.roster.services[0].Removed(); kept != (session != 0) {
+			t.Errorf("session %d: kept: %v", session, kept)
 		}
 	}
 }

@@ -78,26 +78,50 @@ func (t *stay) Parted(ctx context.Context, now role.State) {
 	t.candidacy.parted()
 	v.mem.saw(0, 0, t.s.Newest())
 	t.candidacy.cand = nil
-	defer func() { v.mem.place = cand.Carry() }() // the next candidate of this session deletes the rest
 	switch {
+	case v.Removed() && v.carried == nil: // else the session's end, or its next candidate, deletes all of it
+		t.leave(ctx, cand)
+		return
 	case handing(ctx):
-	case v.Removed(): // else the session's end deletes all of it
-		t.vanish(ctx, cand.Leave)
 	case now.Place == role.Retrying && ctx.Err() == nil:
-		t.vanish(ctx, cand.Retreat)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
+		defer cancel()
+		if err := cand.Retreat(bounded); err != nil {
+			v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
+		}
 		v.view.note = fmt.Sprintf("cannot be a candidate: %v", t.trouble)
 		v.view.show()
 		_ = cand.Members.Announce(ctx, v.view.member()) // the next candidate announces it again
 	}
+	v.mem.place = cand.Carry() // the next candidate of this session deletes the rest
 }
 
-// vanish deletes this node's znodes of a service that it does not have any more, or is no candidate for.
-func (t *stay) vanish(ctx context.Context, leave func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
-	defer cancel()
-	if err := leave(ctx); err != nil {
+// leave deletes all that a candidate of a removed service has in ZooKeeper. P6: however long that takes, because until the session ends others
+// would wait for a lock that may be ours, and for our place in the queue.
+func (t *stay) leave(ctx context.Context, cand *election.Candidate) {
+	leaving, enough := linger(ctx, t.s.Leave, proofPatience)
+	defer enough()
+	if err := cand.Leave(leaving); err != nil {
 		t.v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
 	}
+}
+
+// leaveFormer does that for a candidate that ended before its service was removed: for an upgrade, or until the next try.
+func (t *stay) leaveFormer(ctx context.Context) {
+	former := t.v.mem.place
+	t.v.mem.place = election.CarriedCandidate{}
+	if former.Session == 0 || former.Session != t.s.ID() { // else the end of its session has deleted all of it
+		return
+	}
+	joining, enough := linger(ctx, t.s.Leave, proofPatience)
+	defer enough()
+	cand, _, err := t.s.NewCandidate(joining, t.v.name, t.v.conf.order())
+	if err != nil {
+		t.v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
+		return
+	}
+	cand.Inherit(former)
+	t.leave(ctx, cand)
 }
 
 // longest is the longest timeout that another node's session may have, as far as this one knows.

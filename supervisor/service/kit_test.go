@@ -114,11 +114,13 @@ type ensemble struct {
 	server *zkmem.Server
 	began  time.Time
 	self   election.Node
+
+	timeout time.Duration // of the sessions
 }
 
 func newEnsemble(t *testing.T) *ensemble {
 	e := &ensemble{t: t, server: zkmem.New(zkmem.Config{TickTime: 500 * time.Millisecond}), began: time.Now()}
-	e.self = election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}
+	e.self, e.timeout = election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}, 4*time.Second
 	return e
 }
 
@@ -128,7 +130,7 @@ func (e *ensemble) Now() time.Duration { return time.Since(e.began) + time.Hour 
 func (e *ensemble) session(f func(context.Context, *election.Session) error) {
 	e.t.Helper()
 	of := election.New(election.Config{
-		Servers: []string{"zk:2181"}, Root: "/understudy", Timeout: 4 * time.Second, Node: e.self, Logger: hclog.NewNullLogger(), Now: e.Now,
+		Servers: []string{"zk:2181"}, Root: "/understudy", Timeout: e.timeout, Node: e.self, Logger: hclog.NewNullLogger(), Now: e.Now,
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			go e.server.ServeConn(theirs)

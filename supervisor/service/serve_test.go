@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/election/jute"
+	"understudy/election/zkmem"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 )
@@ -88,6 +90,125 @@ func TestACandidateThatBacksOffIsReplaced(t *testing.T) {
 			if want := 10*time.Second + minPatience + time.Minute; again < want || again > want+time.Second {
 				t.Errorf("stands after %v, want %v", again, want)
 			}
+		})
+	})
+}
+
+// P6: a service is removed while its claim is not answered, and ZooKeeper is silent, or slow, for longer than a stop waits. The session goes
+// on, so the lock has to be given back: no other node could have it, and a namesake could wait behind others for its own lock.
+func TestARemovedServiceLeavesNoLockBehind(t *testing.T) {
+	for name, disturb := range map[string]func(*zkmem.Server) (end func()){
+		"silent": func(s *zkmem.Server) func() { return s.Cut(zkmem.Everyone, zkmem.Outbound) },
+		"slow":   func(s *zkmem.Server) func() { return s.Delay(zkmem.Everyone, 450*time.Millisecond) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}
+			zk.server, zk.timeout = zkmem.New(zkmem.Config{TickTime: 2 * time.Second}), 30*time.Second
+			defer zk.server.Close()
+			zk.server.LoseReply(zkmem.Match{Op: jute.OpCreate, Path: "ActiveStandbyElectorLock"})
+			v := made(t, Conf{Service: config.Service{Election: "race"}}, func(n *Node) { n.Guard = func() host.Guard { return guard } })
+			zk.session(func(ctx context.Context, s *election.Session) error {
+				serving, enough := context.WithCancel(ctx)
+				done := make(chan error, 1)
+				go func() { done <- v.Serve(serving, Session{Session: s, Epoch: 1, Gate: gateOf(s), Leave: ctx.Done()}) }()
+				guard.next(t)
+				synctest.Wait() // the claim is sent
+				end := disturb(zk.server)
+				if name == "silent" {
+					time.AfterFunc(2*proofPatience, end)
+				}
+				v.Remove()
+				enough()
+				select {
+				case err := <-done:
+					if err != nil {
+						return err
+					}
+				case <-time.After(time.Minute):
+					t.Errorf("%s: it still tries to leave", name)
+					end()
+					return <-done
+				}
+				cand, _, err := s.NewCandidate(ctx, v.name, election.Race)
+				if err != nil {
+					return err
+				}
+				switch free, err := cand.Wait(ctx); {
+				case err != nil:
+					return err
+				case free.Ours():
+					t.Errorf("%s: the lock is there, and belongs to this session", name)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// P6: a service is removed when its candidate has ended for an upgrade, which is given up. Others would wait behind its place in the queue.
+func TestAServiceRemovedDuringAnUpgradeLeavesTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}
+		defer zk.server.Close()
+		v := made(t, Conf{Service: config.Service{Election: "queue"}}, func(n *Node) { n.Guard = func() host.Guard { return guard } })
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			serve := func(cause error) {
+				serving, stop := context.WithCancelCause(ctx)
+				done := make(chan error, 1)
+				go func() { done <- v.Serve(serving, Session{Session: s, Epoch: 1, Gate: gateOf(s), Leave: ctx.Done()}) }()
+				time.Sleep(time.Second)
+				stop(cause)
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+			zk.self.Node = "b"
+			zk.session(func(ctx context.Context, other *election.Session) error { // has the lock
+				first, _, err := other.NewCandidate(ctx, v.name, election.Race)
+				if err != nil {
+					return err
+				}
+				free, err := first.Wait(ctx)
+				if err != nil {
+					return err
+				}
+				claim, err := first.Take(ctx, free, election.BreadCrumb{})
+				if err != nil {
+					return err
+				}
+				serve(ErrHandover)
+				if v.mem.place.Place == "" {
+					t.Error("it was not in the queue")
+				}
+				v.Remove()
+				if v.Gone() {
+					t.Error("gone, with a place in the queue")
+				}
+				zk.server.CloseBefore(zkmem.Match{Op: jute.OpDelete, Path: "/members/"}) // once
+				serve(nil)
+				if !v.Gone() {
+					t.Error("not gone")
+				}
+				if err := claim.Release(ctx); err != nil {
+					return err
+				}
+				next, _, err := other.NewCandidate(ctx, v.name, election.Queue)
+				if err != nil {
+					return err
+				}
+				soon, enough := context.WithTimeout(ctx, time.Second)
+				defer enough()
+				if _, err := next.Wait(soon); err != nil {
+					t.Errorf("the next in the queue: %v", err)
+				}
+				_ = next.Members.Watch(soon, func(left []election.Peer) {
+					if len(left) > 0 {
+						t.Errorf("left behind: %v", left)
+					}
+				})
+				return nil
+			})
+			return nil
 		})
 	})
 }

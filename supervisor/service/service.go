@@ -118,7 +118,7 @@ func (v *Service) Undead() error {
 
 // Gone reports whether nothing is left of a removed service. It is called while the service does not serve.
 func (v *Service) Gone() bool {
-	return v.Removed() && v.carried == nil && v.undead.tree == nil && v.undead.seen == "" && !v.unit.Owes()
+	return v.Removed() && v.carried == nil && v.mem.place.Session == 0 && v.undead.tree == nil && v.undead.seen == "" && !v.unit.Owes()
 }
 
 // Birth is the birth of the folder that the service has seen; SetBirth tells it to a later namesake.
@@ -153,7 +153,11 @@ func (v *Service) Close() {
 func (v *Service) Serve(ctx context.Context, s Session) error {
 	v.pace.serves()
 	v.state.Carried = v.carried != nil
-	role.Drive(ctx, v.state, newStay(ctx, v, s))
+	t := newStay(ctx, v, s)
+	role.Drive(ctx, v.state, t)
+	if v.Removed() && v.carried == nil && !v.state.Undead && !handing(ctx) {
+		t.leaveFormer(ctx)
+	}
 	if u := &v.undead; v.state.Undead && (u.tree == nil || u.epoch == s.Epoch) { // this session need not stay open for a former session's tree
 		return fmt.Errorf("%s: %w: %s", v.name, ErrUndead, u.seen)
 	}
