@@ -39,7 +39,12 @@ func NewVisitor(tb testing.TB, url string, from *kit.Host) *Visitor {
 	done := make(chan struct{})
 	transport := &http.Transport{DisableKeepAlives: true}
 	if from != nil {
-		transport.DialContext = DialFrom(from)
+		dial := DialFrom(from)
+		transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, visitWithin) // the client's time-out ends no dial, and each one has a thread
+			defer cancel()
+			return dial(ctx, network, addr)
+		}
 	}
 	client := &http.Client{Timeout: visitWithin, Transport: transport}
 	go func() {
