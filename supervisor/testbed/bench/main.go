@@ -31,6 +31,7 @@ func run() (code int) {
 	idle := flag.Duration("idle", 10*time.Second, "how long idleness is watched")
 	faults := flag.Bool("faults", true, "measure the faults that take a session timeout too")
 	only := flag.String("only", "", "measure only what contains this word")
+	services := flag.Int("services", 100, "how many services a supervisor with many has")
 	timeline := flag.Bool("timeline", false, "print what the supervisors logged in one gap of each kind")
 	beside := flag.String("beside", "", "another understudy `binary`, of another revision: its switchovers are measured in turn with those of this one")
 	flag.Parse()
@@ -59,6 +60,7 @@ func run() (code int) {
 			}
 		}},
 		{"idle", func() { b.idle(*idle) }},
+		{"many", func() { b.many(*services, *idle) }},
 		{"writes", func() { b.writes(*idle) }},
 	} {
 		if strings.Contains(part.name, *only) {

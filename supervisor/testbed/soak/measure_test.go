@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -233,28 +232,15 @@ func (c *census) znodes(path string, counts map[string]int64) {
 func (c *census) servers(counts map[string]int64) {
 	c.Helper()
 	for i := range c.stage.Servers {
-		answer := ""
+		var n map[string]int64
 		kit.Until(c, patience, "a server answers", func() bool { // it may be too busy
 			var err error
-			answer, err = c.stage.ZK.FourLetter(i, "mntr")
+			n, err = c.stage.ZK.Counts(i)
 			return err == nil
 		})
-		for line := range strings.Lines(answer) {
-			words := strings.Fields(line)
-			if len(words) != 2 {
-				continue
-			}
-			n, _ := strconv.ParseFloat(words[1], 64)
-			switch words[0] {
-			case "zk_watch_count":
-				counts["servers: watches"] += int64(n)
-			case "zk_num_alive_connections":
-				counts["servers: connections"] += int64(n)
-			case "zk_global_sessions":
-				counts["servers: sessions"] = max(counts["servers: sessions"], int64(n))
-			case "zk_ephemerals_count":
-				counts["servers: ephemerals"] = max(counts["servers: ephemerals"], int64(n))
-			}
-		}
+		counts["servers: watches"] += n["zk_watch_count"]
+		counts["servers: connections"] += n["zk_num_alive_connections"]
+		counts["servers: sessions"] = max(counts["servers: sessions"], n["zk_global_sessions"])
+		counts["servers: ephemerals"] = max(counts["servers: ephemerals"], n["zk_ephemerals_count"])
 	}
 }

@@ -1,9 +1,7 @@
 package zktest
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -121,13 +119,13 @@ func (e *Ensemble) Requests() (int64, error) {
 		if !s.up() {
 			continue
 		}
-		answer, err := e.FourLetter(i, "mntr")
+		counts, err := e.Counts(i)
 		if err != nil {
 			return 0, err
 		}
-		n, err := metric(answer, "zk_packets_received")
-		if err != nil {
-			return 0, fmt.Errorf("server %d: %w", i, err)
+		n, ok := counts["zk_packets_received"]
+		if !ok {
+			return 0, fmt.Errorf("server %d: mntr does not say how many packets it received", i)
 		}
 		s.mu.Lock()
 		sum += n - s.asked
@@ -136,13 +134,18 @@ func (e *Ensemble) Requests() (int64, error) {
 	return sum, nil
 }
 
-func metric(mntr, name string) (int64, error) {
-	lines := bufio.NewScanner(strings.NewReader(mntr))
-	for lines.Scan() {
-		if key, value, ok := strings.Cut(lines.Text(), "\t"); ok && key == name {
-			f, err := strconv.ParseFloat(value, 64)
-			return int64(f), err
+// Counts is every number that server i gives for mntr.
+func (e *Ensemble) Counts(i int) (map[string]int64, error) {
+	answer, err := e.FourLetter(i, "mntr")
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int64{}
+	for line := range strings.Lines(answer) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if f, err := strconv.ParseFloat(value, 64); err == nil {
+			counts[key] = int64(f)
 		}
 	}
-	return 0, errors.New("mntr does not say " + name)
+	return counts, nil
 }
