@@ -17,17 +17,12 @@ type Crumb struct {
 
 // Settled waits until the service has no breadcrumb: then the node that it named runs no process of the service.
 func (c *Crumb) Settled(ctx context.Context) error {
-	for again := (pacing{}); ; {
-		v, err := c.s.getW(ctx, c.paths.Crumb())
-		switch {
-		case unknown(err):
-			err = again.wait(ctx, c.s.client, err)
-		case err == nil && !v.exists:
-			return nil
-		case err == nil:
-			err = c.s.await(ctx, v.changed)
+	for {
+		v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.getW(ctx, c.paths.Crumb()) })
+		if err != nil || !v.exists {
+			return err
 		}
-		if err != nil {
+		if err := c.s.await(ctx, v.changed); err != nil {
 			return err
 		}
 	}

@@ -64,8 +64,6 @@ func (s *Session) beat(ctx context.Context) {
 			if err := s.create(ctx, path, s.Self.data(), zk.FlagEphemeral); err != nil {
 				s.log.Warn("cannot make the znode of this supervisor", "path", path, "error", err)
 			}
-		case errors.Is(err, zk.ErrSessionExpired):
-			s.Expire(ErrExpired)
 		}
 		if now = nil; err == nil && s.Resumed() != resumed { // not after a failure: the connection may break again and again
 			now = at

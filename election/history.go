@@ -78,10 +78,7 @@ func (h *History) closeEntry(ctx context.Context, path string, next Activation, 
 // Amend rewrites an entry of the history.
 func (h *History) Amend(ctx context.Context, entry string, a Activation) error {
 	a.Node = h.s.cfg.Node.Node
-	if err := h.s.set(ctx, entry, encode(a), -1); err != nil {
-		return fmt.Errorf("amend the history: %w", err)
-	}
-	return nil
+	return wrap("amend the history", h.s.set(ctx, entry, encode(a), -1))
 }
 
 // Correct rewrites an entry that this node wrote in a former session. An entry that belongs to another activation by

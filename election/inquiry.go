@@ -37,7 +37,7 @@ const unanswered = 2 * time.Second
 
 // Open opens a session on a server, and hangs up: the session lives on.
 func (q Inquiry) Open(ctx context.Context, server string, timeout time.Duration) (Visit, error) {
-	return q.visit(ctx, server, Visit{Granted: timeout}, func(*wire) error { return nil })
+	return q.Resume(ctx, server, Visit{Granted: timeout})
 }
 
 // Resume goes on with a session on a server, and hangs up.

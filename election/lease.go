@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"understudy/supervisor/wait"
 )
 
 // Lease says how long a session's programs may run. This process treats the lease's end as the session's.
@@ -183,10 +185,7 @@ func (l *Lease) grant(granted, counted, sent time.Duration) (was time.Duration, 
 
 // shortened reports a lease that has become shorter.
 func (l *Lease) shortened(ctx context.Context) error {
-	select {
-	case l.shorter <- struct{}{}:
-	default:
-	}
+	wait.Poke(l.shorter)
 	l.mu.Lock()
 	tell := l.cut
 	l.mu.Unlock()

@@ -32,24 +32,19 @@ func (c *Candidate) Reclaim(ctx context.Context, claim *Claim) error {
 	t, doubt := &c.taking, false
 	for again := (pacing{}); ; {
 		done, err := t.reclaim(ctx, claim, &doubt)
-		switch {
-		case done:
+		if done {
 			return nil
-		case err != nil && !again.passes(err), err == nil:
-			if doubt {
-				err = errors.Join(ErrUnresolved, err)
-			} else {
-				t.s.locks.drop(t.paths.Service)
-			}
-			return err
 		}
-		if ended := again.wait(ctx, t.s.client, err); ended != nil {
-			if doubt {
-				return errors.Join(ErrUnresolved, ended)
+		if again.passes(err) {
+			if err = again.wait(ctx, t.s.client, err); err == nil {
+				continue
 			}
-			t.s.locks.drop(t.paths.Service)
-			return ended
 		}
+		if doubt {
+			return errors.Join(ErrUnresolved, err)
+		}
+		t.s.locks.drop(t.paths.Service)
+		return err
 	}
 }
 

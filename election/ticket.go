@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/wait"
 )
 
 // Ticket lets another process close a session: for ZooKeeper, id and password are enough.
@@ -76,11 +77,7 @@ func (t Ticket) close(ctx context.Context, dial DialFunc, dead []Release, how cl
 			return err
 		}
 		round := min(tries/len(t.Servers), 4)
-		pause := time.NewTimer(20*time.Millisecond<<round + rand.N(20*time.Millisecond))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !wait.For(ctx, 20*time.Millisecond<<round+rand.N(20*time.Millisecond)) {
 			return fmt.Errorf("close session %s: %w (%w)", SessionName(t.Session), err, context.Cause(ctx))
 		}
 	}
@@ -189,14 +186,8 @@ func (c *caller) release(ctx context.Context, t Ticket, dead []Release) error {
 		if len(dead) == 0 {
 			return nil
 		}
-		if tries > 1 {
-			pause := time.NewTimer(10 * time.Millisecond << tries)
-			select {
-			case <-pause.C:
-			case <-ctx.Done():
-				pause.Stop()
-				return context.Cause(ctx)
-			}
+		if tries > 1 && !wait.For(ctx, 10*time.Millisecond<<tries) {
+			return context.Cause(ctx)
 		}
 		var err error
 		if dead, err = c.releaseAsSeen(t, dead); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"understudy/supervisor/child/box"
@@ -131,9 +132,7 @@ func (c carriedPart) adopt(t *Tree) error {
 			return err
 		}
 		p.part = newPart(t, s.body, s)
-		p.signal = func(sig syscall.Signal) error {
-			return s.link.Send(&guard.Message{Op: wire.OpSignal, Number: int(sig)})
-		}
+		p.signal = s.signal
 		t.guard.guardians.tasks.Go(func() { s.follow(p, nil) })
 	} else {
 		in, err := t.cgroup.AdoptRun(c.Path)
@@ -218,12 +217,9 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 // Adopted finds a tree that was taken over.
 func (g *Guard) Adopted(id box.TreeID) (*Tree, bool) {
 	defer g.guardians.lockToRead()()
-	for _, e := range g.guardians.pair.State.Leases() {
-		for _, t := range treesOf(e) {
-			if t.id == id {
-				return t, true
-			}
-		}
+	all := g.guardians.trees()
+	if i := slices.IndexFunc(all, func(t *Tree) bool { return t.id == id }); i >= 0 {
+		return all[i], true
 	}
 	return nil, false
 }

@@ -244,10 +244,12 @@ func (g *Guard) Cause(number uint64) error {
 	return g.guardians.pair.State.Cause(number)
 }
 
-// treesOf returns an epoch's trees.
-func treesOf(e *guard.Lease) (all []*Tree) {
-	for _, t := range e.Trees() {
-		all = append(all, t.Spec.Of.(*Tree))
+// trees are those of all epochs that have not ended with proof. The caller holds mu.
+func (g *guardians) trees() (all []*Tree) {
+	for _, e := range g.pair.State.Leases() {
+		for _, t := range e.Trees() {
+			all = append(all, t.Spec.Of.(*Tree))
+		}
 	}
 	return all
 }

@@ -157,7 +157,14 @@ func (s *guardianProcess) gone() bool {
 // destroy ends a guardian that attend does not serve.
 func (s *guardianProcess) destroy() {
 	s.kill()
+	s.cleanUp()
+}
+
+// cleanUp reaps a guardian that has ended or was killed, and frees its resources.
+func (s *guardianProcess) cleanUp() {
 	s.once.Do(func() {
+		s.reaping.Lock()
+		defer s.reaping.Unlock()
 		_, _ = box.WaitFor(s.process)
 		_ = s.link.File.Close()
 		_ = s.pidfd.Close()

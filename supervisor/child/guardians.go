@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -107,7 +106,7 @@ func (g *guardians) attend(at int, s *guardianProcess) {
 			g.at[at] = nil
 		}
 		unlock()
-		g.cleanUp(s)
+		s.cleanUp()
 	})
 }
 
@@ -145,17 +144,6 @@ func (g *guardians) heard(at int, s *guardianProcess, m *guard.Message) {
 	}
 }
 
-// cleanUp reaps a guardian of this pair that has ended, and frees its resources.
-func (g *guardians) cleanUp(s *guardianProcess) {
-	s.once.Do(func() {
-		s.reaping.Lock()
-		defer s.reaping.Unlock()
-		_, _ = box.WaitFor(s.process)
-		_ = s.link.File.Close()
-		_ = s.pidfd.Close()
-	})
-}
-
 // ask asks both guardians what tell asks, and waits until they have answered. It has few questions open at once: with a thousand, the last
 // one would be answered so late that they seem silent.
 func (g *guardians) ask(ctx context.Context, tell func() (seq uint64, err error)) error {
@@ -174,6 +162,17 @@ func (g *guardians) ask(ctx context.Context, tell func() (seq uint64, err error)
 		return err
 	}
 	return g.answered(ctx, seq)
+}
+
+// askWith is ask with bytes that go along, of guardians that speak a version.
+func (g *guardians) askWith(ctx context.Context, version int, along []byte, tell func(along []byte) (seq uint64, err error)) error {
+	if len(along) > wire.MaxPacket/2 {
+		return wire.ErrPacketTooLarge
+	}
+	if err := g.renew(ctx, version); err != nil {
+		return err
+	}
+	return g.ask(ctx, func() (uint64, error) { return tell(slices.Clone(along)) })
 }
 
 // answered waits until both guardians have answered. A guardian that takes too long is replaced.
@@ -228,10 +227,7 @@ func (g *guardians) killAll(ctx context.Context) error {
 	unlock := g.lock()
 	g.pair.Stop() // from here on a missing guardian counts as an answer, so starts must end in the same moment
 	g.pair.StrikeAll(ErrStopped)
-	var all []*Tree
-	for _, e := range g.pair.State.Leases() {
-		all = append(all, treesOf(e)...)
-	}
+	all := g.trees()
 	unlock()
 	errs := make([]error, len(all))
 	var ends sync.WaitGroup

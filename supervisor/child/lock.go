@@ -1,5 +1,7 @@
 package child
 
+import "understudy/supervisor/wait"
+
 // lockToRead begins a look that changes nothing: very many wait for answers, and look at each that comes. Its result ends it.
 func (g *guardians) lockToRead() (end func()) {
 	g.mu.Lock()
@@ -16,10 +18,7 @@ func (g *guardians) lock() (unlock func()) {
 func (g *guardians) unlock() {
 	if next := g.pair.Next(); next > 0 && (g.due == 0 || next < g.due) {
 		g.due = next
-		select {
-		case g.bell <- struct{}{}:
-		default:
-		}
+		wait.Poke(g.bell)
 	}
 	if g.ordering {
 		g.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // pairHands do what the pair decides, while guardians.mu is held.
 type pairHands struct{ *guardians }
 
-// Send implements guard.PairHands.
+// Send implements guard.SupervisorHands.
 func (g pairHands) Send(at int, m *guard.Message) {
 	s := g.at[at]
 	if s == nil {
@@ -33,7 +33,7 @@ func (g pairHands) Send(at int, m *guard.Message) {
 	}
 }
 
-// Start implements guard.PairHands.
+// Start implements guard.SupervisorHands.
 func (g pairHands) Start(at int, number uint64) {
 	g.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
@@ -59,7 +59,7 @@ func (g pairHands) Start(at int, number uint64) {
 	})
 }
 
-// Kill implements guard.PairHands.
+// Kill implements guard.SupervisorHands.
 func (g pairHands) Kill(at int, why error) {
 	if s := g.at[at]; s != nil {
 		s.because(why)
@@ -67,12 +67,9 @@ func (g pairHands) Kill(at int, why error) {
 	}
 }
 
-// Strike implements guard.PairHands.
+// Strike implements guard.SupervisorHands.
 func (g pairHands) Strike() {
-	var all []*Tree
-	for _, e := range g.pair.State.Leases() {
-		all = append(all, treesOf(e)...)
-	}
+	all := g.trees()
 	g.later = append(g.later, func() {
 		for _, t := range all {
 			t.strike()
@@ -80,7 +77,7 @@ func (g pairHands) Strike() {
 	})
 }
 
-// Say implements guard.PairHands.
+// Say implements guard.SupervisorHands.
 func (g pairHands) Say(what guard.News, at int, why error) {
 	log, now, previous := g.log, g.at[at], g.gone[at]
 	switch what {

@@ -28,8 +28,8 @@ func (s *spawner) run() {
 }
 
 func (s *spawner) work() {
-	unlock := lockThread()
-	defer unlock()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	for {
 		select {
 		case job := <-s.jobs:
@@ -55,9 +55,4 @@ func (s *spawner) do(ctx context.Context, f func()) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-func lockThread() func() {
-	runtime.LockOSThread()
-	return runtime.UnlockOSThread
 }

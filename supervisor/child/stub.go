@@ -115,6 +115,11 @@ func (s *stub) hear(ctx context.Context, limit time.Duration) (guard.Message, er
 	return m, err
 }
 
+// signal has the stub send the program a signal.
+func (s *stub) signal(sig syscall.Signal) error {
+	return s.link.Send(&guard.Message{Op: wire.OpSignal, Number: int(sig)})
+}
+
 // discard frees everything but the process.
 func (s *stub) discard() {
 	_ = s.link.File.Close()
@@ -161,9 +166,7 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{tree: t.Tree, part: in, pid: s.pid, done: make(chan struct{})}
-	p.signal = func(sig syscall.Signal) error {
-		return s.link.Send(&guard.Message{Op: wire.OpSignal, Number: int(sig)})
-	}
+	p.signal = s.signal
 	begun := make(chan guard.Message, 1)
 	g.guardians.tasks.Go(func() { s.follow(p, begun) })
 	// P3: from here on the guardians can kill it. Only now open the gate.

@@ -95,13 +95,7 @@ func (t *Tree) ID() box.TreeID { return t.id }
 // After an error the caller has to end the tree: one of them may know.
 func (t *Tree) Move(ctx context.Context, number uint64, release []byte) error {
 	g := t.guard
-	err := wire.ErrPacketTooLarge
-	if len(release) <= wire.MaxPacket/2 {
-		err = g.guardians.renew(ctx, guard.SpeaksMove)
-	}
-	if err == nil {
-		err = g.guardians.ask(ctx, func() (uint64, error) { return t.entry.Move(wire.Now(), number, slices.Clone(release)) })
-	}
+	err := g.guardians.askWith(ctx, guard.SpeaksMove, release, func(release []byte) (uint64, error) { return t.entry.Move(wire.Now(), number, release) })
 	if err != nil {
 		return fmt.Errorf("move tree %s to epoch %d: %w", t.id.Name, number, err)
 	}
@@ -174,14 +168,7 @@ func (t killHands) Dead(end bool) (err error) {
 // Owe tells the guardians how to undo what the tree's processes are going to do beside themselves, and returns when both know. From then on
 // they undo it when its lease has ended, once the tree is dead, and give the release to the session closer only after that.
 func (t *Tree) Owe(ctx context.Context, note []byte) error {
-	g := t.guard.guardians
-	err := wire.ErrPacketTooLarge
-	if len(note) <= wire.MaxPacket/2 {
-		err = g.renew(ctx, guard.SpeaksEffects)
-	}
-	if err == nil {
-		err = g.ask(ctx, func() (uint64, error) { return t.entry.Owe(wire.Now(), slices.Clone(note)) })
-	}
+	err := t.guard.guardians.askWith(ctx, guard.SpeaksEffects, note, func(note []byte) (uint64, error) { return t.entry.Owe(wire.Now(), note) })
 	if err != nil {
 		return fmt.Errorf("tell the guardians how to undo what is done in tree %s: %w", t.id.Name, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/wait"
 )
 
 // Watchdog names a device that resets the machine when nobody has written to it for a while, and its settings.
@@ -73,10 +74,7 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 			return err
 		}
 		defer done()
-		unlock := g.guardians.lock()
-		held := g.watchdog.device != nil
-		unlock()
-		if held {
+		if g.WatchdogArmed() {
 			return nil
 		}
 		d, err := g.watchdog.openDevice(ctx, w)
@@ -146,12 +144,7 @@ func (w *watchdog) share(ctx context.Context, d *device.Device) error {
 }
 
 // mayDisarm wakes disarmWhenIdle: perhaps no tree needs the device.
-func (w *watchdog) mayDisarm() {
-	select {
-	case w.idle <- struct{}{}:
-	default:
-	}
-}
+func (w *watchdog) mayDisarm() { wait.Poke(w.idle) }
 
 // disarmWhenIdle disarms the device when no tree needs it, until the guard has stopped.
 func (w *watchdog) disarmWhenIdle() {

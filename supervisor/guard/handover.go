@@ -13,7 +13,7 @@ type Handover struct {
 	Device     any
 }
 
-// HandoverLease is the lease in a Legacy.
+// HandoverLease is the lease in a Handover.
 type HandoverLease struct {
 	Number   uint64
 	Ticket   []byte

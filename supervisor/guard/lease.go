@@ -18,8 +18,12 @@ const (
 // leases are in numerical order.
 type leases []*lease
 
+func (all leases) find(number uint64) (int, bool) {
+	return slices.BinarySearchFunc(all, number, func(l *lease, n uint64) int { return cmp.Compare(l.number, n) })
+}
+
 func (all leases) lease(number uint64) *lease {
-	i, there := slices.BinarySearchFunc(all, number, func(l *lease, n uint64) int { return cmp.Compare(l.number, n) })
+	i, there := all.find(number)
 	if !there {
 		return nil
 	}
@@ -40,7 +44,7 @@ func (l *lease) find(number uint64) (int, bool) {
 }
 
 func (all *leases) begin(l *lease) {
-	i, _ := slices.BinarySearchFunc(*all, l.number, func(l *lease, n uint64) int { return cmp.Compare(l.number, n) })
+	i, _ := all.find(l.number)
 	*all = slices.Insert(*all, i, l)
 }
 

@@ -282,9 +282,7 @@ func (s *State) Over(number uint64) <-chan struct{} {
 	if l := s.find(number); l != nil {
 		return l.done
 	}
-	done := make(chan struct{})
-	close(done)
-	return done
+	return closed
 }
 
 // Cause says why an epoch is over; nil while it is not.

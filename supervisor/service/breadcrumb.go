@@ -37,7 +37,7 @@ func (b *breadcrumb) noteAlive(ctx context.Context, cand *election.Candidate, tr
 	if cand == nil || len(tree) == 0 {
 		return
 	}
-	l, _ := seen(err)
+	l, _ := leftoverIn(err)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
 	defer cancel()
 	_, err = cand.Crumb.Remains(ctx, tree, election.Leftover{

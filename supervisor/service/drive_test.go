@@ -55,7 +55,7 @@ func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
 			s := Session{Session: sess, Epoch: 2, Leave: leave, Gate: gateOf(sess)}
 			h := handedOn{stay: newStay(t.Context(), v, s), released: func() {
 				if released++; err != nil {
-					t.Errorf("%s: released", name)
+					t.Errorf("P2: %s: the lock was given back", name)
 				}
 			}}
 			h.tree = tree

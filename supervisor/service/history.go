@@ -42,7 +42,7 @@ func (e *entry) noteStart() {
 	e.Fenced, e.Started = e.story, &now
 }
 
-// ready notes that the programs are ready. It may be called while history.begin has the entry.
+// ready notes that the programs are ready. It may be called while recordStart has the entry.
 func (e *entry) ready(hooked time.Duration) {
 	select {
 	case e.rose <- rise{time.Now().UTC(), hooked}:

@@ -211,13 +211,13 @@ func (u *undead) end(ctx context.Context) error {
 // see notes live processes.
 func (u *undead) see(err error) {
 	u.seen = unprovedDeath(err)
-	if l, ok := seen(err); ok {
+	if l, ok := leftoverIn(err); ok {
 		u.seen = unprovedDeath(errors.New(l.String()))
 	}
 }
 
-// seen describes the processes of a tree that is not proved dead.
-func seen(err error) (box.Leftover, bool) {
+// leftoverIn is the live process that an unproved death names, if it names one.
+func leftoverIn(err error) (box.Leftover, bool) {
 	if alive, ok := errors.AsType[*box.AliveError](err); ok {
 		return alive.Leftover, true
 	}

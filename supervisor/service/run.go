@@ -46,8 +46,6 @@ func (t *stay) Run(ctx context.Context) role.Event {
 		if !t.list(ctx) {
 			return t.over(ctx)
 		}
-	}
-	if adopt == nil {
 		v.view.showStart(rising)
 	} else {
 		v.view.showStart(working) // the service had come up

@@ -45,7 +45,7 @@ type view struct {
 type taken struct {
 	role  election.Role
 	since time.Time
-	why   election.Reason // the reason
+	why   election.Reason
 }
 
 func newView(v *Service) view {

@@ -88,7 +88,7 @@ func (g *twins) lost(s *guardian) {
 // pairHands do what a pair decides in the simulated world. World.mu is held.
 type pairHands struct{ *twins }
 
-// Send implements guard.PairHands.
+// Send implements guard.SupervisorHands.
 func (g pairHands) Send(at int, m *guard.Message) {
 	s := g.guardians[at]
 	if s == nil {
@@ -105,7 +105,7 @@ func (g pairHands) Send(at int, m *guard.Message) {
 
 var errNoFork = errors.New("the kernel has no room for a process")
 
-// Start implements guard.PairHands. All draws are made here: two guardians may be started at the same time.
+// Start implements guard.SupervisorHands. All draws are made here: two guardians may be started at the same time.
 func (g pairHands) Start(at int, number uint64) {
 	w, host := g.w, g.inc.node.host
 	soon, fails, blind := 5*time.Millisecond+drawn(host.rng, 20*time.Millisecond), false, time.Duration(0)
@@ -143,7 +143,7 @@ func (g pairHands) Start(at int, number uint64) {
 	})
 }
 
-// Kill implements guard.PairHands.
+// Kill implements guard.SupervisorHands.
 func (g pairHands) Kill(at int, why error) {
 	if s := g.guardians[at]; s != nil && s.alive() {
 		g.w.say("%s: the supervisor kills guardian %d: %v", g.inc.node.name, at+1, why)
@@ -151,14 +151,14 @@ func (g pairHands) Kill(at int, why error) {
 	}
 }
 
-// Strike implements guard.PairHands.
+// Strike implements guard.SupervisorHands.
 func (g pairHands) Strike() {
 	for _, t := range g.trees() {
 		t.strike()
 	}
 }
 
-// Say implements guard.PairHands.
+// Say implements guard.SupervisorHands.
 func (g pairHands) Say(what guard.News, at int, why error) {
 	said := map[guard.News]string{
 		guard.Replaced: "is replaced", guard.NotReplaced: "is not replaced", guard.BothLost: "and the other one are lost",
