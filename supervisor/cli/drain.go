@@ -26,8 +26,8 @@ func drainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "Move all services away from a node, and keep it out (maintenance)",
-		Long: "The node hands over each service that is active there, as in a switchover, and takes none until `understudy undrain NODE`.\n" +
-			"That stays so when its supervisor, or its host, is restarted. It is refused if no other node can take one of the services.\n" +
+		Long: "The node moves its services to other nodes, as in a switchover, and takes none until `understudy undrain NODE`. That\n" +
+			"stays so when its supervisor, or its host, is restarted. The drain is refused if no other node can take one of the services.\n" +
 			"A service that is paused stays where it is until `understudy resume`.",
 		Example: "  understudy drain db-1 --wait --reason disks --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one node"),
@@ -102,7 +102,7 @@ func undrainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undrain NODE",
 		Short: "Let a drained node take services again",
-		Long: "The node stands for its services again. It takes one only when the active node fails, or gives it up because this one is\n" +
+		Long: "The node can take its services again. It takes one only when the active node fails, or gives it up because this one is\n" +
 			"preferred (failback).",
 		Example: "  understudy undrain db-1 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one node"),

@@ -33,13 +33,13 @@ func runCommandWith(do func(f *runFlags, cmd *cobra.Command, args []string) erro
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARG...] | run --config FILE",
-		Short: "Run a command, or a config's services, only while active",
+		Short: "Run a program, or a config's services, only while active",
 		Long: "Runs COMMAND only while this node is active, and stands by otherwise. Start it on two hosts or more.\n\n" +
-			"The command gets UNDERSTUDY_SERVICE, UNDERSTUDY_NODE and UNDERSTUDY_TOKEN, a number that grows with every\n" +
-			"activation: hand it to storage that can refuse an older one. It, and all that it forks, is dead before another\n" +
-			"node can become active. With --once each node that becomes active runs the command once, to its end, and\n" +
-			"exits with its exit code; the command then has this one's stdin. With --wait 0 as well, a job that cron starts on\n" +
-			"several hosts never runs on two of them at once: the others exit with code 75.",
+			"The program gets UNDERSTUDY_SERVICE, UNDERSTUDY_NODE and UNDERSTUDY_TOKEN, a number that grows with every\n" +
+			"activation. Hand the token to storage that can refuse an older one. The program, and all that it forks, is dead\n" +
+			"before another node can become active. With --once each node that becomes active runs the program once, to its\n" +
+			"end, and exits with its exit code. The program then has this command's stdin. With --wait 0 as well, a job that\n" +
+			"cron starts on several hosts never runs on two of them at once, because the others exit with code 75.",
 		Example: "  understudy run --zk zk1,zk2,zk3 --service db -- /usr/bin/db --port 80\n" +
 			"  understudy run --config /etc/understudy/understudy.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error { return do(&f, cmd, args) },

@@ -17,8 +17,9 @@ func sweepCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "sweep",
 		Short: "For systemd, as ExecStopPost=: wait for the guardians of a supervisor that has ended, and kill leftover processes",
-		Long: "Waits until the guardians in its own systemd unit have ended: they kill the programs of a killed supervisor, and hand\n" +
-			"its services over. Then it kills all processes left in the unit. systemd alone would kill the guardians, too.",
+		Long: "Waits until the guardians in its own systemd unit have ended. They kill the programs of a killed supervisor, and\n" +
+			"close its session, so that another node takes over. Then `sweep` kills all processes left in the unit. systemd alone\n" +
+			"would kill the guardians, too.",
 		Example: "  ExecStopPost=-/usr/bin/understudy sweep",
 		Args:    exactArgs(0, "no arguments"),
 		Hidden:  true,

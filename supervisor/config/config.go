@@ -17,7 +17,7 @@ type Config struct {
 	Log       Log                `yaml:"log" doc:"What the supervisor itself logs."`
 	HTTP      HTTP               `yaml:"http,omitempty" doc:"Status over HTTP, for people, load balancers and monitoring."`
 	Fencing   NodeFencing        `yaml:"fencing,omitempty" doc:"How this node takes part in fencing, of others and of itself."`
-	Watchdog  Watchdog           `yaml:"watchdog" doc:"A hardware watchdog that resets the machine if a program outlives its lease."`
+	Watchdog  Watchdog           `yaml:"watchdog" doc:"A hardware watchdog that resets the host if a program outlives its lease."`
 	Services  map[string]Service `yaml:"-"` // document has them as they are written
 }
 

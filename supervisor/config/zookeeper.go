@@ -14,12 +14,12 @@ type ZooKeeper struct {
 	MinSessionTimeout time.Duration `yaml:"min_session_timeout,omitempty" doc:"The shortest session timeout that any server may grant, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if no supervisor has read the grant. A session with a smaller grant is ended. Default: not known."`
 	Auth              *Auth         `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created is for their owner only."`
 	TrustedNetwork    bool          `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. With auth, and unless this is true, a session's end does not prove that a previous active node has stopped, because such a client could have ended the session early. A node that cannot ask the previous one then waits for at least 7/12 + 1/20 of the session timeout. Without auth this has no effect, because the network counts as trusted."`
-	TLS               *TLS          `yaml:"tls,omitempty" doc:"Speak TLS with the servers. The key servers then lists their secure ports. {} trusts the authorities that this machine trusts."`
+	TLS               *TLS          `yaml:"tls,omitempty" doc:"Speak TLS with the servers. The key servers then lists their secure ports. {} trusts the authorities that this host trusts."`
 }
 
 // TLS names what connections are secured with. The files are read anew for each connection.
 type TLS struct {
-	CAFile     string `yaml:"ca_file,omitempty" doc:"The authorities that sign for servers, in PEM, an absolute path. Default: those that this machine trusts."`
+	CAFile     string `yaml:"ca_file,omitempty" doc:"The authorities that sign for servers, in PEM, an absolute path. Default: those that this host trusts."`
 	CertFile   string `yaml:"cert_file,omitempty" doc:"Our own certificate, for servers that ask for one, in PEM, an absolute path."`
 	KeyFile    string `yaml:"key_file,omitempty" doc:"Its key, in PEM, an absolute path."`
 	ServerName string `yaml:"server_name,omitempty" doc:"The name in the servers' certificates. Default: the one in servers:."`
@@ -37,7 +37,7 @@ var profiles = map[Profile]profile{
 
 // Auth names the credentials of a session. What File holds is shown as it changes.
 type Auth struct {
-	Scheme string `yaml:"scheme" doc:"digest"`
+	Scheme string `yaml:"scheme" doc:"How clients prove who they are. Only digest is known."`
 	File   string `yaml:"file" doc:"The file with user:password, an absolute path. With several lines, everything that is created belongs to each of them. A change is loaded while running."`
 }
 
