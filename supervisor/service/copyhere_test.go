@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/copies"
+	"understudy/supervisor/unit"
 )
 
 // A verdict is up to two seconds old: what an operator has forced, and taken back since, is not followed.
@@ -53,5 +55,14 @@ func TestTheNewestReasonForNoPromotionIsLoggedInTheEnd(t *testing.T) {
 		if got := c.warns(step.why, began.Add(step.after)); got != step.logs {
 			t.Errorf("%q after %v is logged: %v", step.why, step.after, got)
 		}
+	}
+}
+
+// P1 of the data: a primary that has failed again is no follower of anybody. What is started anew is compared with the other copies first.
+func TestAPrimaryThatHasFailedIsNotStartedWithoutAComparison(t *testing.T) {
+	s := &stay{v: &Service{copy: &copyHere{}}}
+	cfg := s.promoting(unit.RunConfig{MayStart: func() error { return nil }})
+	if err := cfg.MayStart(); !errors.Is(err, errNoCopy) || cfg.Promote != nil {
+		t.Errorf("may be started: %v; is promoted then: %v", err, cfg.Promote != nil)
 	}
 }

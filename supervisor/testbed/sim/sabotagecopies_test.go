@@ -14,10 +14,6 @@ var sabotagesOfCopies = []sabotage{
 		{"supervisor/copies/judge.go", "		if r.counts(t) {\n", "		if t.Position == nil {\n			t.Position = new(uint64)\n		}\n		if r.counts(t) {\n"},
 		copies,
 	}},
-	{"start a primary that has failed again without a comparison", []change{
-		{"supervisor/service/copyhere.go", "		cfg.MayStart = func() error { return errNoCopy }\n", "		_ = errNoCopy\n		cfg.Promote = promote\n"},
-		copies,
-	}},
 	{"keep nothing of what a copy has followed", []change{
 		{"supervisor/replica/copy.go", "	if err := save(store, next); err != nil {\n", "	if store == nil {\n		err := save(store, next)\n"},
 		copies,
