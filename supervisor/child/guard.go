@@ -18,6 +18,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/wait"
 )
 
 // Errors that a caller may branch on.
@@ -48,7 +49,7 @@ type Guard struct {
 	spawner   spawner
 	watchdog  watchdog
 	leftovers *box.Leftovers
-	reach     Reach
+	reach     wait.Reach
 
 	beforeSpawn func() // tests freeze here: after the last look at the lease, before the fork
 }

@@ -9,6 +9,7 @@ import (
 
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/wait"
 )
 
 // Spec is a program to start. It leads a session of its own. For nil fields it inherits the supervisor's values; the limits are those that the supervisor was started with.
@@ -75,8 +76,8 @@ func (p *Process) Signal(sig syscall.Signal) error {
 // Start starts a program in the tree, which may have others running. ErrLeaseEnded or ErrNoLease: it must not run now.
 // inside.ErrNotFound, ErrNotExecutable, ErrSettings: it cannot.
 func (t *Tree) Start(ctx context.Context, spec Spec) (*Process, error) {
-	prog, err := Reached(ctx, &t.guard.reach, spec.resolve, nil)
-	if errors.Is(err, ErrNoAnswer) {
+	prog, err := wait.Reached(ctx, &t.guard.reach, spec.resolve, nil)
+	if errors.Is(err, wait.ErrNoAnswer) {
 		return nil, fmt.Errorf("look for %v and its directory: %w", spec.Argv, err)
 	} else if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ type precheck struct {
 	due   chan struct{}              // capacity 1: a request to look
 	found finding                    // of the command
 	lack  finding
-	reach child.Reach
+	reach wait.Reach
 
 	mu        sync.Mutex // guards the fields below
 	conf      config.Service
@@ -90,7 +90,7 @@ func (p *precheck) checkOften(ctx context.Context) {
 		p.mu.Unlock()
 		pause := lookHere
 		if candidate && p.lacks != nil {
-			why, err := child.Reached(ctx, &p.reach, func() (error, error) { return p.lacks(conf), nil }, nil)
+			why, err := wait.Reached(ctx, &p.reach, func() (error, error) { return p.lacks(conf), nil }, nil)
 			if ctx.Err() != nil {
 				return
 			}

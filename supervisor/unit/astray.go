@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"understudy/supervisor/child"
 	"understudy/supervisor/wait"
 )
 
@@ -48,7 +47,7 @@ func (w *watch) findLastStrays(ctx context.Context) {
 func (w *watch) findStraysNow(ctx context.Context) {
 	var all []string
 	for _, p := range w.r.started() {
-		at, err := child.Reached(ctx, &w.r.u.reach, func() (string, error) { return p.process.Astray(), nil }, nil)
+		at, err := wait.Reached(ctx, &w.r.u.reach, func() (string, error) { return p.process.Astray(), nil }, nil)
 		if err != nil {
 			return // the next look shows it
 		}

@@ -179,7 +179,7 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 }
 
 // resume continues a pipe.
-func (l *logs) resume(ctx context.Context, reach *child.Reach, p carriedPipe, log hclog.Logger) error {
+func (l *logs) resume(ctx context.Context, reach *wait.Reach, p carriedPipe, log hclog.Logger) error {
 	_, err := l.openWith(ctx, reach, p.Conf, p.Who, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Rest) })
 	return err
 }

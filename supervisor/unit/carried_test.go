@@ -9,16 +9,16 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/wait"
 )
 
 // A pipe into a log file is handed over: no line is lost or written twice, and the former image has stopped writing.
 func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	former := new(logs)
-	var reach child.Reach
+	var reach wait.Reach
 	log := hclog.NewNullLogger()
 	file, err := former.open(t.Context(), &reach, config.LogFile{File: path}, safefile.Who{}, log)
 	if err != nil {

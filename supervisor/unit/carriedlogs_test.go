@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
-	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/wait"
 )
 
 // An upgrade neither waits for a full disk nor loses the lines that wait for it: they go over to the next image.
@@ -27,7 +27,7 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	path := filepath.Join(dir, "log")
 	former := new(logs)
-	var reach child.Reach
+	var reach wait.Reach
 	file, err := former.open(t.Context(), &reach, config.LogFile{File: path}, safefile.Who{}, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)

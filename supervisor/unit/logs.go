@@ -8,10 +8,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"understudy/supervisor/child"
 	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/wait"
 )
 
 // logs are the files that a service's programs write to, by their paths. They stay open from one start to the next.
@@ -23,7 +23,7 @@ type logs struct {
 }
 
 // open returns the file; programs write to it until close.
-func (l *logs) open(ctx context.Context, reach *child.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger) (*logfile.Log, error) {
+func (l *logs) open(ctx context.Context, reach *wait.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger) (*logfile.Log, error) {
 	return l.openWith(ctx, reach, conf, who, log, func(c logfile.Config) (*logfile.Log, error) {
 		if err := conf.Folder(); err != nil {
 			return nil, err
@@ -33,14 +33,14 @@ func (l *logs) open(ctx context.Context, reach *child.Reach, conf config.LogFile
 }
 
 func (l *logs) openWith(
-	ctx context.Context, reach *child.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
+	ctx context.Context, reach *wait.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
 ) (*logfile.Log, error) {
 	if f := l.files[conf.File]; f != nil {
 		f.Reconfigure(who, int64(conf.MaxSize), conf.Keep, conf.Compress)
 		l.confs[conf.File] = conf
 		return f, nil
 	}
-	f, err := child.Reached(ctx, reach, func() (*logfile.Log, error) {
+	f, err := wait.Reached(ctx, reach, func() (*logfile.Log, error) {
 		return open(logfile.Config{
 			Path: conf.File, MaxSize: int64(conf.MaxSize), Keep: conf.Keep, Compress: conf.Compress, Who: who, Logger: log.Named("log"),
 		})

@@ -15,6 +15,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/wait"
 )
 
 // spec says how to start a program. It looks users and files of the config up now, since they may have changed.
@@ -38,7 +39,7 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 		env = account.Environ(env)
 	}
 	if prog.EnvFile != "" {
-		more, err := child.Reached(ctx, &u.reach, func() ([]string, error) { return config.ReadEnvFile(prog.EnvFile, who) }, nil)
+		more, err := wait.Reached(ctx, &u.reach, func() ([]string, error) { return config.ReadEnvFile(prog.EnvFile, who) }, nil)
 		if err != nil {
 			return s, nil, fmt.Errorf("env_file: %w", err)
 		}
@@ -64,7 +65,7 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 	if s.Credential != nil {
 		listen.UID = s.Credential.UID
 	}
-	socket, err := child.Reached(ctx, &u.reach, func() (*notify.Socket, error) { return notify.Listen(listen) }, func(late *notify.Socket) { _ = late.Close() })
+	socket, err := wait.Reached(ctx, &u.reach, func() (*notify.Socket, error) { return notify.Listen(listen) }, func(late *notify.Socket) { _ = late.Close() })
 	if err != nil {
 		return s, nil, fmt.Errorf("listen for READY=1: %w", err)
 	}

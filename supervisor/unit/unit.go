@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/wait"
 )
 
 // Config configures a unit.
@@ -29,7 +30,7 @@ type Config struct {
 type Unit struct {
 	cfg     Config
 	log     hclog.Logger
-	reach   child.Reach
+	reach   wait.Reach
 	logs    logs
 	debts   debts
 	undoing sync.WaitGroup // StartUndo

@@ -1,4 +1,4 @@
-package child
+package wait
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"understudy/supervisor/wait"
 )
 
 // ErrNoAnswer says that a file system does not answer, for example because its server is gone.
@@ -31,7 +29,7 @@ func Reached[T any](ctx context.Context, r *Reach, f func() (T, error), late fun
 	bounded, cancel := context.WithTimeoutCause(ctx, reachPatience, fmt.Errorf("%w: waited for %v", ErrNoAnswer, reachPatience))
 	defer cancel()
 	r.hung.Add(1)
-	return wait.Call(bounded, func() (T, error) {
+	return Call(bounded, func() (T, error) {
 		defer r.hung.Add(-1)
 		return f()
 	}, func(v T, err error) {
