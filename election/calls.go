@@ -43,11 +43,52 @@ type client struct {
 	link   *link
 	lease  *Lease
 	acl    []zk.ACL
+	turns  chan struct{} // holds one for each call in turn that is under way
+}
+
+// mostInTurn is how many calls of a session are under way at once for which many services have no hurry: what follows them, a heartbeat
+// above all, has to wait for their answers.
+const mostInTurn = 128
+
+type turn struct{}
+
+// InTurn has the calls that are made with this context wait for their turn, at most until it ends, whether or not the calls themselves do.
+// P1: what tells an active node that its lock is gone does not wait while heartbeats are acknowledged. P5: nor does what a breadcrumb has to
+// say. P6: nor does what gives a lock back.
+func InTurn(ctx context.Context) context.Context { return context.WithValue(ctx, turn{}, ctx) }
+
+// awaitTurn waits for a turn, where the context asks for that.
+func (c *client) awaitTurn(ctx context.Context) (done func(), err error) {
+	waiting, inTurn := ctx.Value(turn{}).(context.Context)
+	if !inTurn {
+		return func() {}, nil
+	}
+	done = func() { <-c.turns }
+	select {
+	case c.turns <- struct{}{}: // whether or not waiting has ended
+		return done, nil
+	default:
+	}
+	select {
+	case c.turns <- struct{}{}:
+		return done, nil
+	case <-c.lease.Ended():
+		return nil, c.lease.Over()
+	case <-waiting.Done():
+		return nil, context.Cause(waiting)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // call bounds a call of zk's client, which knows no context. A late answer is dropped. The call's goroutine ends with zk's client at
 // the latest, and sends nothing unless it began in time.
 func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
+	var none T
+	done, err := c.awaitTurn(ctx)
+	if err != nil {
+		return none, fmt.Errorf("%w: %w", errUnanswered, err)
+	}
 	type answer struct {
 		value T
 		err   error
@@ -55,6 +96,7 @@ func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error)
 	got := make(chan answer, 1)
 	var settled atomic.Bool // whether it is sent
 	go func() {
+		defer done() // without a connection that may be much later
 		if settled.CompareAndSwap(false, true) {
 			v, err := f()
 			got <- answer{v, err}
@@ -63,7 +105,6 @@ func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error)
 	defer settled.Store(true)
 	limit := time.NewTimer(answerLimit(cmp.Or(c.lease.Timeout(), c.lease.Longest())))
 	defer limit.Stop()
-	var none T
 	select {
 	case a := <-got:
 		if errors.Is(a.err, zk.ErrSessionExpired) {
@@ -164,14 +205,22 @@ func (c *client) multi(ctx context.Context, ops ...any) (failed int, err error) 
 
 // multiIn is multi in this connection alone: what the client is given without one is sent in the next, in front of everything else.
 func (c *client) multiIn(ctx context.Context, connection <-chan struct{}, ops ...any) (failed int, err error) {
-	if !c.link.in(connection) {
-		return -1, zk.ErrConnectionClosed
-	}
-	return c.multi(ctx, ops...)
+	_, failed, err = c.transactIf(ctx, func() bool { return c.link.in(connection) }, ops...)
+	return failed, err
 }
 
 func (c *client) transact(ctx context.Context, ops ...any) (results []zk.MultiResponse, failed int, err error) {
-	results, err = call(ctx, c, func() ([]zk.MultiResponse, error) { return c.conn.Multi(ops...) })
+	return c.transactIf(ctx, func() bool { return true }, ops...)
+}
+
+// transactIf asks right before it sends.
+func (c *client) transactIf(ctx context.Context, may func() bool, ops ...any) (results []zk.MultiResponse, failed int, err error) {
+	results, err = call(ctx, c, func() ([]zk.MultiResponse, error) {
+		if !may() {
+			return nil, zk.ErrConnectionClosed
+		}
+		return c.conn.Multi(ops...)
+	})
 	for i, r := range results {
 		if err != nil && errors.Is(err, r.Error) {
 			return nil, i, err

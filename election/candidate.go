@@ -111,15 +111,19 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 		return Opening{}, err
 	}
 	unsure := c.taking.unsure
+	looking := ctx
+	if !unsure { // P6: all others wait for a lock that may be ours
+		looking = InTurn(ctx)
+	}
 	if c.mode == Queue && !unsure { // if the lock may be ours, the candidate ahead of us may be waiting for us
-		if err := c.queue.reachHead(ctx, c.held, c.taking.setBack); err != nil {
+		if err := c.queue.reachHead(looking, c.held, c.taking.setBack); err != nil {
 			return Opening{}, err
 		}
 	}
 	if c.mode != Queue { // a former candidate of this session may have left a place behind
 		_ = c.Withdraw(ctx) // only other nodes wait for that, and we try again
 	}
-	lock, trail, err := c.taking.readLock(ctx)
+	lock, trail, err := c.taking.readLock(looking)
 	switch {
 	case err != nil:
 		return Opening{}, err

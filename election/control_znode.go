@@ -20,6 +20,7 @@ type ControlZnode struct {
 
 // Watch reports the intents, and each change of them, until ctx or the session ends, or all znodes of the service are deleted.
 func (c *ControlZnode) Watch(ctx context.Context, tell func(Intents)) error {
+	ctx = InTurn(ctx)
 	known := int64(0)        // the control znode's czxid
 	fit := map[string]bool{} // preferences that are known to be a session's
 	for again := (pacing{}); ; {

@@ -17,6 +17,7 @@ type Members struct {
 
 // Announce writes our own. It replaces one of a former session of this node: the node's name is ours, nodes/<node> says so.
 func (m *Members) Announce(ctx context.Context, member Member) error {
+	ctx = InTurn(ctx)
 	me := m.s.cfg.Node
 	member.Node, member.Host, member.Machine = me.Node, me.Host, me.Machine
 	path := m.dir + "/" + me.Node
@@ -34,6 +35,7 @@ func (m *Members) Announce(ctx context.Context, member Member) error {
 
 // Watch reports the service's other candidates, and each change of them, until ctx or the session ends.
 func (m *Members) Watch(ctx context.Context, tell func([]Peer)) error {
+	ctx = InTurn(ctx)
 	for again := (pacing{}); ; {
 		peers, changed, err := m.peers(ctx)
 		if err == nil {

@@ -99,7 +99,7 @@ func (e *Ensemble) Open(ctx context.Context, serve func(context.Context, *Sessio
 
 func newSession(cfg *Config) *Session {
 	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Timeout), Self: Self{node: cfg.Node}, past: new(past)}
-	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease}
+	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease, turns: make(chan struct{}, mostInTurn)}
 	return s
 }
 

@@ -127,7 +127,7 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Dir(), Version: *o.claims + 1})
 	}
 	seen := t.s.Resumed()
-	results, failed, err := t.s.transact(ctx, ops...)
+	results, failed, err := t.s.transact(InTurn(ctx), ops...)
 	t.unsure, t.tried = unknown(err), crumb
 	switch {
 	case t.unsure:

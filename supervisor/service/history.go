@@ -96,7 +96,7 @@ func (h *history) correct(ctx context.Context, cand *election.Candidate, w endin
 		w.end = time.Now().UTC()
 	}
 	w.entry.End, w.entry.Reason = &w.end, w.why
-	if err := cand.History.Correct(ctx, w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
+	if err := cand.History.Correct(election.InTurn(ctx), w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
 		h.log.Debug("the end of a former term is not in the history", "error", err)
 	}
 }
@@ -108,7 +108,7 @@ func (h *history) recordStart(ctx context.Context, cand *election.Candidate, e *
 	}
 	e.settle()
 	if e.Entry == "" { // else a former image of this process has written it
-		err := h.record(context.WithoutCancel(ctx), cand, e, e.Activation)
+		err := h.record(context.WithoutCancel(election.InTurn(ctx)), cand, e, e.Activation) // P1: a term that ends waits for it, and for no turn
 		if err != nil && ctx.Err() == nil {
 			h.log.Debug("the history is incomplete", "error", err)
 		}
@@ -123,7 +123,7 @@ func (h *history) recordStart(ctx context.Context, cand *election.Candidate, e *
 	case <-ctx.Done():
 		return
 	}
-	if err := cand.History.Amend(ctx, e.Entry, e.Activation); err != nil && ctx.Err() == nil {
+	if err := cand.History.Amend(election.InTurn(ctx), e.Entry, e.Activation); err != nil && ctx.Err() == nil {
 		h.log.Debug("the history does not say when the programs were ready", "error", err)
 	}
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,8 +10,10 @@ import (
 	"understudy/election"
 	"understudy/election/jute"
 	"understudy/election/zkmem"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
+	"understudy/supervisor/service/role"
 )
 
 // prepares is a guard that tells of each tree that is made for a candidate.
@@ -211,4 +214,170 @@ func TestAServiceRemovedDuringAnUpgradeLeavesTheQueue(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// interrupted is a guard that does something when it is to make a tree.
+type interrupted struct {
+	haunted
+	act func()
+}
+
+func (i interrupted) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) {
+	i.act()
+	return &grave{}, nil
+}
+
+// P2: nothing that may be a lock is given back while a process of the service may be alive, or while a term outlasts its session, though the
+// service is removed. One that is removed when an upgrade is asked for leaves at once: what follows may forget it.
+func TestARemovedServiceLeavesOnlyWhatItMay(t *testing.T) {
+	undying := func(v *Service) {
+		v.state.Undead, v.undead = true, undead{tree: &grave{err: box.ErrUnproved}, epoch: 1}
+	}
+	for name, c := range map[string]struct {
+		before func(v *Service) // it serves; nil: it is removed while it serves
+		then   func(v *Service)
+		cause  error
+		leaves bool
+	}{
+		"nothing runs":                  {func(*Service) {}, nil, nil, true},
+		"a process may be alive":        {undying, nil, nil, false},
+		"a term outlasts the session":   {nil, func(v *Service) { v.carried = &Carried{until: 1} }, nil, false},
+		"an upgrade":                    {func(*Service) {}, nil, ErrHandover, false},
+		"an upgrade ends its candidacy": {nil, func(*Service) {}, ErrHandover, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			zk := newEnsemble(t)
+			defer zk.server.Close()
+			act := func() {}
+			v := made(t, Conf{Service: config.Service{Election: "race"}}, func(n *Node) {
+				n.Guard = func() host.Guard { return interrupted{act: func() { act() }} }
+			})
+			zk.session(func(ctx context.Context, s *election.Session) error {
+				former, _, err := s.NewCandidate(ctx, v.name, election.Race)
+				if err != nil {
+					return err
+				}
+				free, err := former.Wait(ctx)
+				if err != nil {
+					return err
+				}
+				zk.server.CloseAfter(zkmem.Match{Op: jute.OpMulti})
+				if claim, err := former.Take(ctx, free, election.BreadCrumb{}); claim != nil || err != nil || !former.Unsure() {
+					t.Errorf("%s: it is known what became of the claim: %v", name, err)
+				}
+				v.mem.place = former.Carry()
+				serving, stop := context.WithCancelCause(ctx)
+				if act = func() { c.then(v); v.Remove(); stop(c.cause) }; c.before != nil {
+					c.before(v)
+					v.Remove()
+					stop(c.cause)
+				}
+				leave, enough := context.WithTimeout(ctx, 10*time.Second)
+				defer enough()
+				_ = v.Serve(serving, Session{Session: s, Epoch: 1, Gate: gateOf(s), Leave: leave.Done()})
+				if left := v.mem.place.Session == 0; left != c.leaves {
+					t.Errorf("%s: it has left: %v", name, left)
+				}
+				now, _, err := s.NewCandidate(ctx, v.name, election.Race)
+				if err != nil {
+					return err
+				}
+				free, err = now.Wait(ctx)
+				if err == nil && free.Ours() == c.leaves {
+					t.Errorf("%s: the lock is still there: %v", name, free.Ours())
+				}
+				return err
+			})
+		})
+	}
+}
+
+// busy has so many services announce themselves at once in a session whose requests take a while.
+func (e *ensemble) busy(ctx context.Context, s *election.Session, services int, trip time.Duration) (over func()) {
+	cand, _, err := s.NewCandidate(ctx, "another", election.Race)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	quick := e.server.Delay(zkmem.Everyone, trip/2)
+	busy, enough := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for range services {
+		wg.Go(func() {
+			own := *cand.Members
+			for busy.Err() == nil {
+				_ = own.Announce(busy, election.Member{})
+			}
+		})
+	}
+	time.Sleep(time.Second)
+	return func() {
+		enough()
+		wg.Wait()
+		quick()
+	}
+}
+
+// P1: nobody watches the lock of a term that ends, which waits until its entry in the history is written. So that waits for no turn.
+func TestATermThatEndsWaitsForNoTurn(t *testing.T) {
+	const trip = 100 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		zk := newEnsemble(t)
+		defer zk.server.Close()
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			v := made(t, Conf{}, nil)
+			cand, _, err := s.NewCandidate(ctx, v.name, election.Race)
+			if err != nil {
+				return err
+			}
+			defer zk.busy(ctx, s, 2000, trip)()
+			term, end := context.WithCancel(ctx)
+			done, written := make(chan struct{}), &entry{}
+			go func() {
+				defer close(done)
+				v.history.recordStart(term, cand, written, config.Moves{})
+			}()
+			time.Sleep(settling + 5*trip)
+			end()
+			began := time.Now()
+			<-done
+			if took := time.Since(began); took > 2*trip {
+				t.Errorf("it waits for %v", took)
+			}
+			if written.Entry != "" {
+				t.Error("it is written: nothing was in its way")
+			}
+			return nil
+		})
+	})
+}
+
+// P1: nobody watches the lock of a term that goes on until its candidate is there, and others can take it when it is deleted by hand. The
+// candidates of services that nothing runs of have no hurry.
+func TestATermThatGoesOnWaitsForNoTurn(t *testing.T) {
+	const trip = 100 * time.Millisecond
+	for name, c := range map[string]struct {
+		carried *Carried
+		waits   bool
+	}{
+		"goes on":     {&Carried{}, false},
+		"begins anew": {nil, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			zk := newEnsemble(t)
+			defer zk.server.Close()
+			zk.session(func(ctx context.Context, s *election.Session) error {
+				defer zk.busy(ctx, s, 2000, trip)()
+				v := made(t, Conf{Service: config.Service{Election: "race"}}, nil)
+				v.carried = c.carried
+				began := time.Now()
+				if e := v.testStay(ctx, Session{Session: s, Leave: ctx.Done()}, &grave{}).Join(ctx); e.Kind != role.Joined {
+					t.Errorf("%s: %v", name, e)
+				}
+				if took := time.Since(began); (took > 10*trip) != c.waits {
+					t.Errorf("%s: a candidate after %v", name, took)
+				}
+				return nil
+			})
+		})
+	}
 }

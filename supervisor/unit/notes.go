@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"understudy/supervisor/child/notify"
@@ -110,7 +111,8 @@ func noted(pattern string) (all []ledger, broken bool) {
 		if err != nil {
 			continue
 		}
-		files, _ := fs.Glob(folder.FS(), pattern) // a bad pattern is the only error
+		files, err := matching(folder, pattern)
+		broken = broken || err != nil
 		for _, file := range files {
 			var left ledger
 			data, err := keyfile.ReadIn(folder, file)
@@ -125,6 +127,20 @@ func noted(pattern string) (all []ledger, broken bool) {
 		_ = folder.Close()
 	}
 	return all, broken
+}
+
+// matching are the names of a folder's files that match. fs.Glob would sort all, and each service has some and asks.
+func matching(folder *os.Root, pattern string) (names []string, err error) {
+	all, err := folder.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer all.Close()
+	names, err = all.Readdirnames(-1)
+	return slices.DeleteFunc(names, func(name string) bool {
+		match, _ := filepath.Match(pattern, name) // a bad pattern is the only error
+		return !match
+	}), err
 }
 
 func (l ledger) save(store Notes) error {

@@ -95,19 +95,24 @@ func orphans(base string) (all []Orphan, err error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(base)
+	folder, err := os.Open(base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer folder.Close()
+	entries, err := folder.Readdirnames(-1) // each service asks, and each has an entry
+	if err != nil {
+		return nil, err
+	}
 	supervised := map[string]bool{}
 	for _, entry := range entries {
-		if strings.Contains(entry.Name(), "."+own+".") {
+		if strings.Contains(entry, "."+own+".") {
 			continue
 		}
-		m := madeBy.FindStringSubmatch(entry.Name())
+		m := madeBy.FindStringSubmatch(entry)
 		if m == nil || m[1] != strconv.FormatUint(host.PidNS, 10) {
 			continue
 		}
@@ -123,7 +128,7 @@ func orphans(base string) (all []Orphan, err error) {
 		if lives {
 			continue
 		}
-		o := Orphan{Path: filepath.Join(base, entry.Name()), name: strings.TrimSuffix(entry.Name(), m[0])}
+		o := Orphan{Path: filepath.Join(base, entry), name: strings.TrimSuffix(entry, m[0])}
 		if t := tagged.FindStringSubmatch(o.name); t != nil {
 			o.name, o.tag = strings.TrimSuffix(o.name, t[0]), t[1]
 		}
