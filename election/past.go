@@ -7,8 +7,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// past notices that ZooKeeper has come back with an older copy of its data, by this node's own znode: each heartbeat raises its version, and
-// each new one has a greater czxid. P1: a node that does not watch the lock, such as one in a queue, has seen none of the claims that are
+// past notices that ZooKeeper has come back with an older copy of its data, by this node's own znode: each heartbeat raises its version and
+// its mzxid, and each new one has a greater czxid. P1: a node that does not watch the lock, such as one in a queue, has seen none of the claims that are
 // lost. It outlasts sessions.
 type past struct {
 	mu sync.Mutex // guards the fields below
@@ -23,6 +23,7 @@ type past struct {
 type OwnZnode struct {
 	Czxid    int64 `json:"czxid"`
 	Version  int32 `json:"version"`
+	Mzxid    int64 `json:"mzxid"`
 	SetBacks int64 `json:"set_backs"` // how often ZooKeeper's data was set back, as this node has noticed by it
 }
 
@@ -44,10 +45,11 @@ func (p *past) resume(o OwnZnode) {
 func (p *past) found(stat zk.Stat, writes int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if stat.Czxid < p.Czxid || stat.Czxid == p.Czxid && stat.Version < p.Version+writes {
+	rewritten := writes > 0 && stat.Mzxid < p.Mzxid // by then nothing was newer
+	if rewritten || stat.Czxid < p.Czxid || stat.Czxid == p.Czxid && stat.Version < p.Version+writes {
 		p.SetBacks++
 	}
-	p.Czxid, p.Version = stat.Czxid, stat.Version
+	p.Czxid, p.Version, p.Mzxid = stat.Czxid, stat.Version, stat.Mzxid
 }
 
 // forgotten notes that ZooKeeper had ended a session before its time: a copy of the data from before that session's beginning has none of

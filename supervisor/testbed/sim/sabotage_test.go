@@ -215,7 +215,7 @@ var sabotagesOfTerms = []sabotage{
 		copies, demotions[0], demotions[1],
 	}},
 	{"do not notice an older copy by the node's own znode", []change{
-		{"election/past.go", "		p.SetBacks++\n	}\n	p.Czxid, p.Version =", "		_ = writes\n	}\n	p.Czxid, p.Version ="},
+		{"election/past.go", "		p.SetBacks++\n	}\n	p.Czxid, p.Version, p.Mzxid =", "		_ = writes\n	}\n	p.Czxid, p.Version, p.Mzxid ="},
 		rewinds,
 	}},
 	{"leave a process waiting for its program after a lost claim", []change{
