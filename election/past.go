@@ -8,8 +8,8 @@ import (
 )
 
 // past notices that ZooKeeper has come back with an older copy of its data, by this node's own znode: each heartbeat raises its version and
-// its mzxid, and each new one has a greater czxid. P1: a node that does not watch the lock, such as one in a queue, has seen none of the claims that are
-// lost. It outlasts sessions.
+// its mzxid, and each new one has a greater czxid. P1: a node that does not watch the lock, such as one in a queue, has seen none of the
+// claims that are lost. It outlasts sessions.
 type past struct {
 	mu sync.Mutex // guards the fields below
 	OwnZnode
@@ -45,8 +45,8 @@ func (p *past) resume(o OwnZnode) {
 func (p *past) found(stat zk.Stat, writes int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	rewritten := writes > 0 && stat.Mzxid < p.Mzxid // by then nothing was newer
-	if rewritten || stat.Czxid < p.Czxid || stat.Czxid == p.Czxid && stat.Version < p.Version+writes {
+	older := writes > 0 && stat.Mzxid < p.Mzxid // a write of now is newer than all before
+	if older || stat.Czxid < p.Czxid || stat.Czxid == p.Czxid && stat.Version < p.Version+writes {
 		p.SetBacks++
 	}
 	p.Czxid, p.Version, p.Mzxid = stat.Czxid, stat.Version, stat.Mzxid
