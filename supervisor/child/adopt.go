@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/device"
+	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -34,10 +35,10 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	g := newGuard(cfg)
 	l := guard.Handover{Seq: c.Seq, Trees: c.Trees, Lease: guard.HandoverLease{Number: c.Epoch.Number, Ticket: c.Epoch.Ticket, Deadline: c.Epoch.Deadline}}
 	if c.Listener != nil {
-		l.Note, l.Listener = c.Listener.Note, Kept(c.Listener.File, "listener")
+		l.Note, l.Listener = c.Listener.Note, reexec.TakeFile(c.Listener.File, "listener")
 	}
 	if c.Watchdog != nil {
-		g.watchdog.device = &device.Device{File: Kept(c.Watchdog.File, "watchdog"), Timeout: c.Watchdog.Timeout, Permanent: c.Watchdog.Permanent}
+		g.watchdog.device = &device.Device{File: reexec.TakeFile(c.Watchdog.File, "watchdog"), Timeout: c.Watchdog.Timeout, Permanent: c.Watchdog.Permanent}
 		l.Timeout, l.Device = c.Watchdog.Timeout, g.watchdog.device.File
 	}
 	for i, s := range c.Guardians {
@@ -82,7 +83,7 @@ func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("guardian %d: %w", index+1, err), held.Close())
 	}
-	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: wire.Link{File: Kept(c.Socket, "ours")}, speaks: c.Speaks}, nil
+	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: wire.Link{File: reexec.TakeFile(c.Socket, "ours")}, speaks: c.Speaks}, nil
 }
 
 func (g *Guard) adoptTree(c carriedTree) (l guard.HandoverTree, err error) {
@@ -202,9 +203,9 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stub{pid: c.Pid, start: c.Start, link: wire.Link{File: Kept(c.Socket, "ours")}, body: &box.InitBody{Pidfd: held}}
+	s := &stub{pid: c.Pid, start: c.Start, link: wire.Link{File: reexec.TakeFile(c.Socket, "ours")}, body: &box.InitBody{Pidfd: held}}
 	if id.Kind == box.KindWalk {
-		s.deadSignal = Kept(c.DeadSignal, "dead signal")
+		s.deadSignal = reexec.TakeFile(c.DeadSignal, "dead signal")
 		s.body = &box.WalkBody{Pid: c.Pid, Pidfd: held, DeadSignal: s.deadSignal}
 	}
 	s.process, err = os.FindProcess(c.Pid)

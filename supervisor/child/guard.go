@@ -2,13 +2,10 @@ package child
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 	"understudy/supervisor/wait"
@@ -58,7 +56,7 @@ func newGuard(cfg GuardConfig) *Guard {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	if err := takeFiles(); err != nil {
+	if err := inside.NoteOpenFiles(); err != nil {
 		cfg.Logger.Debug("cannot raise the limit of open files again", "error", err)
 	}
 	both := newGuardians(cfg)
@@ -253,48 +251,6 @@ func (g *guardians) trees() (all []*Tree) {
 		}
 	}
 	return all
-}
-
-// identify gathers the identity of a tree, whose cgroup is given; nil: it has none.
-func (g *Guard) identify(name string, cgroup *box.TreeCgroup) (box.TreeID, error) {
-	host, err := box.Identity()
-	if err != nil {
-		return box.TreeID{}, err
-	}
-	own, err := box.StatOf(os.Getpid())
-	if err != nil {
-		return box.TreeID{}, err
-	}
-	id := box.TreeID{
-		Kind: g.cfg.Container.Kind, Name: name, Boot: host.Boot, PidNS: host.PidNS,
-		Pid: own.Pid, StartTime: own.Start,
-	}
-	if cgroup == nil {
-		var random [5]byte
-		_, _ = rand.Read(random[:])
-		id.Mark = box.StubMark + hex.EncodeToString(random[:])
-		id.User = uint32(os.Getuid())
-		id.UserNS, err = box.UserNS()
-		return id, err
-	}
-	id.Path = cgroup.Path
-	id.Inode, err = box.InodeOf(filepath.Dir(cgroup.Path))
-	return id, err
-}
-
-// Maker is this process as the maker of its trees.
-func (g *Guard) Maker() (box.Maker, error) {
-	id, err := g.identify("", nil)
-	if err != nil {
-		return box.Maker{}, err
-	}
-	id.Mark = ""
-	m := box.Maker{TreeID: id}
-	if m.Kind == box.KindCgroup {
-		m.Path = g.cfg.Container.Base
-		m.Inode, err = box.InodeOf(m.Path)
-	}
-	return m, err
 }
 
 // Leftover ends the processes of a service that previous supervisors have left on this machine, and those of the tree with that

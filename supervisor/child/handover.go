@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -147,29 +148,13 @@ func (h *handing) close() {
 	}
 }
 
-// duplicate is Keep, as long as h holds.
+// duplicate is reexec.LeaveFile, as long as h holds.
 func (h *handing) duplicate(f *os.File) (int, error) {
-	kept, err := Keep(f)
+	kept, err := reexec.LeaveFile(f)
 	if err == nil {
 		h.fds = append(h.fds, kept)
 	}
 	return kept, err
-}
-
-// Keep duplicates a file's descriptor to one that stays open over an exec, where the next image finds it by Kept. Call it only
-// within HandOver, while nobody forks.
-func Keep(f *os.File) (kept int, err error) {
-	err = wire.Using(f, func(fd int) (err error) {
-		kept, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, 3)
-		return err
-	})
-	return kept, err
-}
-
-// Kept is a file that the previous image has kept. Its descriptor closes on the next exec.
-func Kept(fd int, name string) *os.File {
-	unix.CloseOnExec(fd)
-	return os.NewFile(uintptr(fd), name)
 }
 
 // carry gathers the whole state. The caller holds mu.

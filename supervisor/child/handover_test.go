@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/reexec"
 )
 
 func init() {
@@ -45,9 +46,9 @@ func puppetBecomes(ctx context.Context, g *Guard, trees map[string]*Tree, last m
 			tooLate(g, trees)
 		}
 		if c.Do == "fail to become" {
-			return Become("/no/such/binary", os.Args, os.Environ(), raw)
+			return reexec.Become("/no/such/binary", os.Args, os.Environ(), raw)
 		}
-		return Become("/proc/self/exe", os.Args, os.Environ(), raw)
+		return reexec.Become("/proc/self/exe", os.Args, os.Environ(), raw)
 	})
 }
 

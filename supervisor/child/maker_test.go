@@ -16,7 +16,7 @@ import (
 // deadMaker is a supervisor that never was.
 func deadMaker(t *testing.T, place box.Container) box.Maker {
 	t.Helper()
-	m, err := newGuard(GuardConfig{Container: place}).Maker()
+	m, err := place.Maker()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,22 +11,33 @@ import (
 	"understudy/supervisor/child/wire"
 )
 
+// innerHalf reports whether this process runs the inner half of a test. If it does not, it runs that, started by a command.
+func innerHalf(t *testing.T, by ...string) bool {
+	t.Helper()
+	const inner = "UNDERSTUDY_TEST_INNER"
+	if os.Getenv(inner) != "" {
+		return true
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(by[0], append(by[1:], exe, "-test.run", "^"+t.Name()+"$", "-test.v")...)
+	cmd.Env = append(os.Environ(), inner+"=1")
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	t.Logf("%s", text)
+	return false
+}
+
 // An init that shares the mounts of its supervisor leaves them alone: a /proc of its own would be everybody's, and show nobody a process.
 // The inner half has mounts of its own, in case that it does not.
 func TestAnInitWithoutMountsOfItsOwnMountsNothing(t *testing.T) {
 	need.These(t, "root")
 	needKind(t, box.KindPidNS)
-	const inner = "UNDERSTUDY_TEST_INNER"
-	if os.Getenv(inner) == "" {
-		exe, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command("unshare", "--mount", "--propagation", "private", exe, "-test.run", "^"+t.Name()+"$", "-test.v")
-		cmd.Env = append(os.Environ(), inner+"=1")
-		if text, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
+	if !innerHalf(t, "unshare", "--mount", "--propagation", "private") {
 		return
 	}
 	s, err := newStub(box.Container{Kind: box.KindPidNS}, probeMark, "", Spec{})

@@ -65,7 +65,7 @@ func (s Spec) resolve() (*inside.Program, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return nil, fmt.Errorf("%w: no command", inside.ErrNotFound)
 	}
-	prog := &inside.Program{Path: s.Argv[0], Argv: s.Argv, Dir: s.directory(), Env: s.environment(), Settings: filesAsStarted(s.Settings)}
+	prog := &inside.Program{Path: s.Argv[0], Argv: s.Argv, Dir: s.directory(), Env: s.environment(), Settings: s.Settings.AsStarted()}
 	if err := prog.Check(); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/child/wire"
 )
 
@@ -246,7 +247,7 @@ func puppetMain() int {
 	thread := make(chan func())
 	cfg := GuardConfig{Container: c, Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Level: level}), Thread: thread}
 	trees, last := map[string]*Tree{}, map[string]*Process{}
-	left, err := HandedOver()
+	left, err := reexec.TakeState()
 	if err != nil {
 		return 7
 	}

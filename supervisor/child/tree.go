@@ -49,7 +49,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 		}
 	}
 	err := box.Making.Do(func() (err error) {
-		t.id, err = g.identify(name, t.cgroup)
+		t.id, err = g.cfg.Container.NewID(name, t.cgroup)
 		return err
 	})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"understudy/fencing/agent"
 	"understudy/supervisor"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control/web"
@@ -51,7 +51,7 @@ func runCommandWith(do func(f *runFlags, cmd *cobra.Command, args []string) erro
 func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error {
 	next := imageOf(cmd.Context())
 	defer next.Hush()
-	handover, err := child.HandedOver()
+	handover, err := reexec.TakeState()
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/reexec"
 )
 
 // Image is what this process may become: the binary that is now at its place, with the same arguments and environment.
@@ -87,7 +87,7 @@ func (i *Image) Become(handover []byte) error {
 	if !i.part() {
 		return errSignal
 	}
-	return child.Become(i.place, i.argv, i.environ, handover)
+	return reexec.Become(i.place, i.argv, i.environ, handover)
 }
 
 // Run tries the binary whenever that is wanted, and has the supervisor become it if it is good for that.

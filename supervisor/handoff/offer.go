@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/reexec"
 )
 
 // GoesOn is the hidden command that asks a binary which handovers it goes on with. It means nothing else in any version.
@@ -56,7 +56,7 @@ func Try(ctx context.Context, path, dir string, words, environ []string) (p Offe
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append([]string{GoesOn}, words...)...)
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setsid: true}
-	cmd.Env = child.WithoutHandover(environ)
+	cmd.Env = reexec.WithoutState(environ)
 	cmd.WaitDelay = time.Second
 	var said, complaint beginning
 	cmd.Stdout, cmd.Stderr = &said, &complaint

@@ -153,6 +153,8 @@ type thisGuard struct {
 
 func (g thisGuard) Kind() string { return g.kind }
 
+func (g thisGuard) Maker() (box.Maker, error) { return g.Container().Maker() }
+
 func (g thisGuard) NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error) {
 	t, err := g.Guard.NewTree(ctx, epoch, name, release)
 	if err != nil {

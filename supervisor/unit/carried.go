@@ -13,6 +13,7 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/child/notify"
+	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/safefile"
@@ -61,7 +62,7 @@ type carriedSocket struct {
 func (c *Carried) Keep() (kept []int, err error) {
 	keep := func(f *os.File, fd *int) {
 		if err == nil {
-			if *fd, err = child.Keep(f); err == nil {
+			if *fd, err = reexec.LeaveFile(f); err == nil {
 				kept = append(kept, *fd)
 			}
 		}
@@ -114,12 +115,12 @@ func (c *Carried) Find(tree host.Tree, log hclog.Logger) error {
 	}
 	for i := range c.Pipes {
 		p := &c.Pipes[i]
-		p.r, p.w = child.Kept(p.R, "log reader"), child.Kept(p.W, "log writer")
+		p.r, p.w = reexec.TakeFile(p.R, "log reader"), reexec.TakeFile(p.W, "log writer")
 	}
 	for i := range c.Sockets {
 		s := &c.Sockets[i]
 		conf := notify.Config{Belongs: tree.Owns, UID: s.UID, Logger: log.Named("notify")}
-		socket, err := notify.Adopt(conf, s.Dir, child.Kept(s.FD, "notify"))
+		socket, err := notify.Adopt(conf, s.Dir, reexec.TakeFile(s.FD, "notify"))
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,8 @@ package box
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,6 +69,33 @@ func UserNS() (uint64, error) {
 		return initialUserNS, nil
 	}
 	return ns, err
+}
+
+// NewID gathers the identity of a tree that this process makes. Its cgroup is nil if it is contained otherwise.
+func (c Container) NewID(name string, cgroup *TreeCgroup) (TreeID, error) {
+	host, err := Identity()
+	if err != nil {
+		return TreeID{}, err
+	}
+	own, err := StatOf(os.Getpid())
+	if err != nil {
+		return TreeID{}, err
+	}
+	id := TreeID{
+		Kind: c.Kind, Name: name, Boot: host.Boot, PidNS: host.PidNS,
+		Pid: own.Pid, StartTime: own.Start,
+	}
+	if cgroup == nil {
+		var random [5]byte
+		_, _ = rand.Read(random[:])
+		id.Mark = StubMark + hex.EncodeToString(random[:])
+		id.User = uint32(os.Getuid())
+		id.UserNS, err = UserNS()
+		return id, err
+	}
+	id.Path = cgroup.Path
+	id.Inode, err = InodeOf(filepath.Dir(cgroup.Path))
+	return id, err
 }
 
 // ErrElsewhere says that this process cannot know anything about the tree.

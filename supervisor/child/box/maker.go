@@ -21,6 +21,21 @@ type Maker struct {
 	TreeID // as of any of its trees; Path and Inode are those of the cgroup in which it makes them
 }
 
+// Maker is this process as the maker of its trees.
+func (c Container) Maker() (Maker, error) {
+	id, err := c.NewID("", nil)
+	if err != nil {
+		return Maker{}, err
+	}
+	id.Mark = ""
+	m := Maker{TreeID: id}
+	if m.Kind == KindCgroup {
+		m.Path = c.Base
+		m.Inode, err = InodeOf(m.Path)
+	}
+	return m, err
+}
+
 // ErrSupervised says that the supervisor lives.
 var ErrSupervised = errors.New("that supervisor is running")
 

@@ -1,4 +1,4 @@
-package child
+package reexec
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 )
 
@@ -29,7 +30,8 @@ type handedOver struct {
 	State json.RawMessage `json:"state"`
 }
 
-// Become execs the binary at path in this process, and leaves state to it. Call it within HandOver; it returns only on failure.
+// Become execs the binary at path in this process, and leaves state to it. Call it on the main thread, while nobody forks; it returns only on
+// failure.
 func Become(path string, argv, env []string, state json.RawMessage) error {
 	own, err := box.StatOf(os.Getpid())
 	if err != nil {
@@ -55,13 +57,13 @@ func Become(path string, argv, env []string, state json.RawMessage) error {
 		return fmt.Errorf("seal the hand-over state: %w", err)
 	}
 	entry := handoverEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(wire.Now()), 10)
-	dropFiles()
-	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, append(WithoutHandover(env), entry)))
-	return errors.Join(err, regainFiles())
+	inside.LowerOpenFiles()
+	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, append(WithoutState(env), entry)))
+	return errors.Join(err, inside.RaiseOpenFiles())
 }
 
-// WithoutHandover is an environment without handoverEnv.
-func WithoutHandover(env []string) []string {
+// WithoutState is an environment that leads to no state.
+func WithoutState(env []string) []string {
 	kept := make([]string, 0, len(env)+1)
 	for _, entry := range env {
 		if !strings.HasPrefix(entry, handoverEnv+"=") {
@@ -71,9 +73,9 @@ func WithoutHandover(env []string) []string {
 	return kept
 }
 
-// HandedOver is the state that the previous image of this process has left, nil if there was none. It can be read once. An error says
+// TakeState returns the state that the previous image of this process has left, nil if there was none. It can be read once. An error says
 // that there was one: then this process has to end, which its guardians see.
-func HandedOver() (json.RawMessage, error) {
+func TakeState() (json.RawMessage, error) {
 	entry, ok := os.LookupEnv(handoverEnv)
 	if !ok {
 		return nil, nil
@@ -95,7 +97,7 @@ func readHandover(entry string) (json.RawMessage, error) {
 	if has, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || has&seals != seals {
 		return nil, errors.New("its descriptor is not the one that was handed over")
 	}
-	file := Kept(fd, "handover")
+	file := TakeFile(fd, "handover")
 	defer file.Close()
 	raw, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<30))
 	if err != nil {
@@ -110,4 +112,20 @@ func readHandover(entry string) (json.RawMessage, error) {
 		err = fmt.Errorf("it was handed over to process %d", left.Pid)
 	}
 	return left.State, err
+}
+
+// LeaveFile duplicates a file's descriptor to one that stays open over an exec, where the next image finds it by TakeFile. Call it only
+// while nobody forks.
+func LeaveFile(f *os.File) (left int, err error) {
+	err = wire.Using(f, func(fd int) (err error) {
+		left, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, 3)
+		return err
+	})
+	return left, err
+}
+
+// TakeFile returns a file that the previous image has left. Its descriptor closes on the next exec.
+func TakeFile(fd int, name string) *os.File {
+	unix.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), name)
 }
