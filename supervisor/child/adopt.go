@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/device"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
@@ -132,8 +133,8 @@ func (c carriedPart) adopt(t *Tree) error {
 		if err != nil {
 			return err
 		}
-		p.part = newPart(t, s.body, s)
-		p.signal = s.signal
+		p.part = newPart(t, s.Body, s)
+		p.signal = s.Signal
 		t.guard.guardians.tasks.Go(func() { s.follow(p, nil) })
 	} else {
 		in, err := t.cgroup.AdoptRun(c.Path)
@@ -203,16 +204,16 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stub{pid: c.Pid, start: c.Start, link: wire.Link{File: reexec.TakeFile(c.Socket, "ours")}, body: &box.InitBody{Pidfd: held}}
+	s := &inside.Stub{Pid: c.Pid, Start: c.Start, Link: wire.Link{File: reexec.TakeFile(c.Socket, "ours")}, Body: &box.InitBody{Pidfd: held}}
 	if id.Kind == box.KindWalk {
-		s.deadSignal = reexec.TakeFile(c.DeadSignal, "dead signal")
-		s.body = &box.WalkBody{Pid: c.Pid, Pidfd: held, DeadSignal: s.deadSignal}
+		s.DeadSignal = reexec.TakeFile(c.DeadSignal, "dead signal")
+		s.Body = &box.WalkBody{Pid: c.Pid, Pidfd: held, DeadSignal: s.DeadSignal}
 	}
-	s.process, err = os.FindProcess(c.Pid)
+	s.Process, err = os.FindProcess(c.Pid)
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
-	return s, nil
+	return &stub{Stub: s}, nil
 }
 
 // Adopted finds a tree that was taken over.

@@ -15,10 +15,10 @@ import (
 // inCgroup starts a program in a cgroup of its own, inside the tree's. A copy of this process becomes it, once both guardians hold
 // the copy: a removed cgroup refuses a late fork, but does not hold processes that leave it.
 func (t *attempt) inCgroup(ctx context.Context) (*Process, error) {
-	var stdin *os.File
+	var files [3]*os.File
 	closeIn := func() {}
 	err := box.Making.Do(func() (err error) {
-		stdin, closeIn, err = t.spec.stdin()
+		files, closeIn, err = t.spec.files()
 		return err
 	})
 	defer closeIn()
@@ -32,7 +32,7 @@ func (t *attempt) inCgroup(ctx context.Context) (*Process, error) {
 			return nil, err
 		}
 	}
-	why, err := w.Become(ctx, t.prog, [3]*os.File{stdin, t.spec.stdout(), t.spec.stderr()})
+	why, err := w.Become(ctx, t.prog, files)
 	if why != nil {
 		err = t.prog.Fault(why)
 	}

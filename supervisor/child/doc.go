@@ -1,8 +1,8 @@
 // Package child runs programs and kills them in time: when their lease ends, when the supervisor is gone or frozen, or when
 // it says so. Two guardians, processes of the same binary, make sure of that.
 //
-// A supervisor runs it, as it does reexec, logfile, notify and probe. What other processes run is in guardian and inside; box, wire and
-// device are what these have in common.
+// A supervisor runs it, as it does containment, reexec, logfile, notify and probe. What other processes run is in guardian and inside; box,
+// wire and device are what these have in common.
 //
 // # Promised
 //

@@ -28,7 +28,7 @@ var (
 	ErrStopped       = errors.New("the guard has stopped")
 )
 
-// GuardConfig configures a Guard. Container comes from Probe.
+// GuardConfig configures a Guard. Container comes from containment.Choose.
 type GuardConfig struct {
 	Container box.Container
 	Logger    hclog.Logger

@@ -23,9 +23,6 @@ const (
 	firstLimit = 20 * time.Second // for each that is started first: nobody waits but a machine that boots and has much to do
 )
 
-// ownBinary is what guardians and stubs are started from, whatever is in its place by now.
-const ownBinary = "/proc/self/exe"
-
 // guardianProcess is one guardian process, as the supervisor sees it.
 type guardianProcess struct {
 	pid     int

@@ -246,13 +246,13 @@ func (p *part) carry(h *handing) (c carriedPart, err error) {
 		if err := h.still(&s.reaping); err != nil {
 			return c, err
 		}
-		c.Stub = &carriedStub{Pid: s.pid, Start: s.start}
-		c.Stub.Socket, err = h.duplicate(s.link.File)
+		c.Stub = &carriedStub{Pid: s.Pid, Start: s.Start}
+		c.Stub.Socket, err = h.duplicate(s.Link.File)
 		if err != nil {
 			return c, err
 		}
-		if s.deadSignal != nil {
-			c.Stub.DeadSignal, err = h.duplicate(s.deadSignal)
+		if s.DeadSignal != nil {
+			c.Stub.DeadSignal, err = h.duplicate(s.DeadSignal)
 			if err != nil {
 				return c, err
 			}

@@ -60,7 +60,7 @@ func tooLate(g *Guard, trees map[string]*Tree) {
 		for _, p := range t.parts {
 			kill9(p.proc.pid)
 			if p.stub != nil {
-				pids = append(pids, p.stub.pid) // it ends then
+				pids = append(pids, p.stub.Pid) // it ends then
 			}
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/containment"
 	"understudy/supervisor/child/guardian"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
@@ -196,7 +197,7 @@ func needKind(t *testing.T, kind string) {
 func probed(t *testing.T, kind string) box.Container {
 	t.Helper()
 	needKind(t, kind)
-	c, err := Probe(t.Context(), kind, nil)
+	c, err := containment.Choose(t.Context(), kind, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,12 +40,12 @@ func TestAnInitWithoutMountsOfItsOwnMountsNothing(t *testing.T) {
 	if !innerHalf(t, "unshare", "--mount", "--propagation", "private") {
 		return
 	}
-	s, err := newStub(box.Container{Kind: box.KindPidNS}, probeMark, "", Spec{})
+	s, err := waitingStub(box.Container{Kind: box.KindPidNS}, box.StubMark+"mounts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.abort()
-	if m, err := s.hear(t.Context(), 30*time.Second); err != nil || m.Op != wire.OpReady {
+	defer s.Abort()
+	if m, err := s.NextMessage(t.Context(), 30*time.Second); err != nil || m.Op != wire.OpReady {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	if _, err := os.Stat("/proc/self/fd"); err != nil {

@@ -158,17 +158,17 @@ func (p *part) enlist(ctx context.Context) error {
 
 // deadSignal is the descriptor that a guardian needs to hold the part, besides its name.
 func (p *part) deadSignal() any {
-	if p.stub == nil || p.stub.deadSignal == nil {
+	if p.stub == nil || p.stub.DeadSignal == nil {
 		return nil
 	}
-	return p.stub.deadSignal
+	return p.stub.DeadSignal
 }
 
 // ref names it to the guardians; nil: it has no process yet.
 func (p *part) ref() *guard.Ref {
 	switch {
 	case p.stub != nil:
-		return &guard.Ref{Kind: p.tree.id.Kind, Pid: p.stub.pid, Start: p.stub.start}
+		return &guard.Ref{Kind: p.tree.id.Kind, Pid: p.stub.Pid, Start: p.stub.Start}
 	case p.first != nil: // killed, and proved dead, by its pidfd, as an init is
 		return &guard.Ref{Kind: box.KindPidNS, Pid: p.first.Pid, Start: p.first.Start}
 	}
@@ -320,7 +320,7 @@ func (t *alive) Owns(pid int) bool {
 	t.mu.Lock()
 	for _, p := range t.parts {
 		if p.stub != nil {
-			stubs[p.stub.pid] = true
+			stubs[p.stub.Pid] = true
 		} else {
 			runs = append(runs, p.path)
 		}

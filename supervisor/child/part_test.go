@@ -185,7 +185,7 @@ func TestKillOfAStartWithoutItsStubIsUnproved(t *testing.T) {
 	tree := planted(t, guarded(t, box.KindWalk))
 	p, r := started(t, tree, "echo ready; exec sleep 1000")
 	await(t, r, "ready")
-	stub := tree.parts[0].stub.pid
+	stub := tree.parts[0].stub.Pid
 	kill9(stub)
 	awaitDeath(t, stub)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -11,27 +11,23 @@ import (
 	"understudy/supervisor/child/inside"
 )
 
-// stdin is closed by the caller after the fork.
-func (s Spec) stdin() (file *os.File, closeIt func(), err error) {
-	if s.Stdin != nil {
-		return s.Stdin, func() {}, nil
+// files are the program's input, output and error output. closeIn is to be called after the fork.
+func (s Spec) files() (all [3]*os.File, closeIn func(), err error) {
+	all, closeIn = [3]*os.File{s.Stdin, s.Stdout, s.Stderr}, func() {}
+	if s.Stdin == nil {
+		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		if err != nil {
+			return all, closeIn, err
+		}
+		all[0], closeIn = null, func() { _ = null.Close() }
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	return null, func() { _ = null.Close() }, err
-}
-
-func (s Spec) stdout() *os.File {
-	if s.Stdout != nil {
-		return s.Stdout
+	if s.Stdout == nil {
+		all[1] = os.Stdout
 	}
-	return os.Stdout
-}
-
-func (s Spec) stderr() *os.File {
-	if s.Stderr != nil {
-		return s.Stderr
+	if s.Stderr == nil {
+		all[2] = os.Stderr
 	}
-	return os.Stderr
+	return all, closeIn, nil
 }
 
 // directory is the program's working directory, whatever its stub's is: by default the supervisor's, or, for another user, who

@@ -58,7 +58,7 @@ func TestStubThatIsKilledProvesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stub := tree.parts[0].stub.pid
+	stub := tree.parts[0].stub.Pid
 	orphans := box.Descendants(all, stub)
 	kill9(stub)
 	awaitDeath(t, stub)

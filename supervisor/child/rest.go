@@ -70,10 +70,10 @@ func (p *part) remaining() (found []box.Stat) {
 		return cgroupProcesses(p.path, 0)
 	}
 	all, err := box.Processes()
-	if err != nil || !slices.ContainsFunc(all, func(s box.Stat) bool { return s.Pid == p.stub.pid && s.Start == p.stub.start }) {
+	if err != nil || !slices.ContainsFunc(all, func(s box.Stat) bool { return s.Pid == p.stub.Pid && s.Start == p.stub.Start }) {
 		return nil
 	}
-	return box.Descendants(all, p.stub.pid)
+	return box.Descendants(all, p.stub.Pid)
 }
 
 // has reports whether a held process belongs to a start.

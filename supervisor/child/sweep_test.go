@@ -15,6 +15,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/containment"
 )
 
 // leftBehind makes a tree's cgroup as a supervisor of that pid and start would have, with a process in it.
@@ -55,7 +56,7 @@ func leftBehindAs(t *testing.T, base, name string, pid int, start uint64, pidns 
 func boxed(t *testing.T) (box.Container, box.Host) {
 	t.Helper()
 	need.These(t, box.KindCgroup)
-	place, err := Probe(t.Context(), box.KindCgroup, nil)
+	place, err := containment.Choose(t.Context(), box.KindCgroup, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,15 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/containment"
+	"understudy/supervisor/child/inside"
 )
 
 const probingRole = "child-test-probing"
 
 // probing looks for a container as a user who may only have namespaces.
 func probing() int {
-	c, err := Probe(context.Background(), "auto", hclog.New(&hclog.LoggerOptions{Output: os.Stdout}))
+	c, err := containment.Choose(context.Background(), "auto", hclog.New(&hclog.LoggerOptions{Output: os.Stdout}))
 	fmt.Println(c.Kind, c.UserNS, err)
 	if c.Kind == box.KindPidNS {
 		fmt.Println(foundStub(c))
@@ -33,16 +35,21 @@ func foundStub(c box.Container) (found int, known bool, err error) {
 	if id.UserNS, err = box.UserNS(); err != nil {
 		return 0, false, err
 	}
-	s, err := newStub(c, id.Mark, "", Spec{})
+	s, err := waitingStub(c, id.Mark)
 	if err != nil {
 		return 0, false, err
 	}
-	defer s.abort()
-	if _, err := s.hear(context.Background(), patience); err != nil {
+	defer s.Abort()
+	if _, err := s.NextMessage(context.Background(), patience); err != nil {
 		return 0, false, err
 	}
 	all, known, err := id.Stubs()
 	return len(all), known, err
+}
+
+// waitingStub is a stub at its gate.
+func waitingStub(c box.Container, mark string) (*inside.Stub, error) {
+	return inside.ForkStub(c, mark, "", [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, os.Environ())
 }
 
 // What a user namespace takes from programs is not taken without a word.

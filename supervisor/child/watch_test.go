@@ -1,7 +1,6 @@
 package child
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"testing"
@@ -13,12 +12,6 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
 )
-
-func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
-	if _, err := Probe(t.Context(), "nonsense", nil); !errors.Is(err, errNoContainer) {
-		t.Error(err)
-	}
-}
 
 // An init in a container reaps what is orphaned, and passes on signals and the supervisor's code.
 func TestPID1ReapsAndPassesTheCodeOn(t *testing.T) {

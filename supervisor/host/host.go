@@ -15,6 +15,7 @@ import (
 	"understudy/fencing"
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/containment"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/witness"
 )
@@ -117,7 +118,7 @@ func (thisMachine) Identity() (box.Host, error) { return box.Identity() }
 func (thisMachine) Now() time.Duration { return wire.Now() }
 
 func (m thisMachine) Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error) {
-	box, err := child.Probe(ctx, mode, log)
+	box, err := containment.Choose(ctx, mode, log)
 	if err != nil {
 		return nil, fmt.Errorf("contain process trees: %w", err)
 	}

@@ -15,7 +15,7 @@ const (
 	KindWalk   = "walk"   // a subreaper and walks of /proc: the last resort
 )
 
-// Container is the containment of trees on this host, as found by Probe.
+// Container is the containment of trees on this host, as found by containment.Choose.
 type Container struct {
 	Kind    string `json:"kind"`
 	Why     string `json:"why,omitempty"`     // why nothing better

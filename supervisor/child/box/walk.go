@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -134,4 +136,27 @@ func Descendants(all []Stat, root int) []Stat {
 		}
 	}
 	return below
+}
+
+// HostPid finds the pid, in our namespace, of the stub's child whose pid is inner in its own namespace.
+func HostPid(stubPid, inner int) int {
+	all, err := Processes()
+	if err != nil {
+		return 0
+	}
+	for _, s := range Descendants(all, stubPid) {
+		status, err := os.ReadFile("/proc/" + strconv.Itoa(s.Pid) + "/status")
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(status)) {
+			if pids, ok := strings.CutPrefix(line, "NSpid:"); ok {
+				fields := strings.Fields(pids)
+				if len(fields) > 0 && fields[len(fields)-1] == strconv.Itoa(inner) {
+					return s.Pid
+				}
+			}
+		}
+	}
+	return 0
 }

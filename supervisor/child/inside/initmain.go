@@ -28,9 +28,9 @@ const (
 	stubSocket = 3
 )
 
-// StubArgs are the arguments of a stub's process: its name in ps, the tree's mark, and what it is to be, by which supervisor. Its
+// stubArgs are the arguments of a stub's process: its name in ps, the tree's mark, and what it is to be, by which supervisor. Its
 // descriptors 3 and, for a walk, box.StubDeadSignal are its socket and its dead signal.
-func StubArgs(mark string, c box.Container, by string) []string {
+func stubArgs(mark string, c box.Container, by string) []string {
 	kind := c.Kind
 	if c.MountNS {
 		kind += stubMounts

@@ -1,4 +1,4 @@
-package child
+package containment
 
 import (
 	"context"
@@ -14,15 +14,16 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
 )
 
 // errNoContainer says that no allowed containment works here.
 var errNoContainer = errors.New("no containment works here")
 
-// Probe finds the best containment that mode allows (auto, cgroup, pidns, strict, walk) by a real test: it makes a
+// Choose finds the best containment that mode allows (auto, cgroup, pidns, strict, walk) by a real test: it makes a
 // container, starts a process in it, kills it, proves its death, and removes the container.
-func Probe(ctx context.Context, mode string, log hclog.Logger) (box.Container, error) {
+func Choose(ctx context.Context, mode string, log hclog.Logger) (box.Container, error) {
 	if log == nil {
 		log = hclog.NewNullLogger()
 	}
@@ -110,22 +111,27 @@ func inOneLine(faults []error) string {
 const probeMark = box.StubMark + "probe"
 
 func probeStub(ctx context.Context, c box.Container) error {
-	s, err := newStub(c, probeMark, "", Spec{})
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	m, err := s.hear(ctx, 5*time.Second)
+	defer null.Close()
+	s, err := inside.ForkStub(c, probeMark, "", [3]*os.File{null, os.Stdout, os.Stderr}, runas.Environ())
+	if err != nil {
+		return err
+	}
+	m, err := s.NextMessage(ctx, 5*time.Second)
 	if err == nil && (m.Op != wire.OpReady || c.MountNS && m.Why != "") {
 		err = errors.New(m.Why)
 	}
 	if err != nil {
-		s.abort()
+		s.Abort()
 		return fmt.Errorf("stub: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	err = box.KillUntilDead(ctx, s.body, true)
-	s.abort()
+	err = box.KillUntilDead(ctx, s.Body, true)
+	s.Abort()
 	return err
 }
 
