@@ -56,6 +56,8 @@ type Config struct {
 	// Strangers says that strangers reach the servers, too, and may end any session at any moment: then the loss of a lock does not prove that
 	// its holder's lease has ended.
 	Strangers bool
+
+	InTurn int // as in election.Config
 }
 
 // Upgrade lets a supervisor become another image of its process, usually another version; children do not notice.

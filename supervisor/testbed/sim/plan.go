@@ -19,6 +19,7 @@ type Plan struct {
 	Nodes       int
 	Hosts       int // fewer than nodes: two supervisors share one
 	Services    int
+	InTurn      int // requests of a supervisor in turn at once; 0: as many as it takes
 	Servers     int
 	Timeout     time.Duration // of sessions
 	Tick        time.Duration
@@ -128,6 +129,7 @@ func NewPlan(seed uint64) *Plan {
 	p.Grace = pick(r, 0, p.Timeout/4, p.Timeout, 2*p.Timeout)
 	p.StopTimeout = pick(r, time.Second, p.Timeout/4, p.Timeout, 3*p.Timeout)
 	p.Rejoin = pick(r, p.Timeout, 3*p.Timeout)
+	p.crowd()
 	p.prefer(r)
 	p.failsafe()
 	for at := time.Duration(0); at < planLength*p.Timeout; {
@@ -282,7 +284,7 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "seed %d: %d nodes on %d hosts, %d services, %d servers, session timeout %v, tick %v (limit %d), latency <= %v, clock drift <= %g, "+
 		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, strangers %v, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v%s\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
 		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Strangers, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
-		p.Programs, p.Helpers, p.grantWords()+p.undoWords()+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
+		p.Programs, p.Helpers, p.grantWords()+p.undoWords()+p.crowdWords()+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
 	for n, e := range p.Episodes {
 		if len(e.Faults) == 0 {
 			continue

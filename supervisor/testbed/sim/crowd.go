@@ -1,0 +1,23 @@
+package sim
+
+import "fmt"
+
+// In one of so many seeds a supervisor has many services, whose requests wait for one another.
+const (
+	crowdIn   = 8
+	crowdFrom = 5
+	crowd     = 6
+)
+
+func (p *Plan) crowd() {
+	if p.Seed%crowdIn == crowdFrom {
+		p.Services, p.InTurn = crowd, 1+int(p.Seed/crowdIn)%2
+	}
+}
+
+func (p *Plan) crowdWords() string {
+	if p.InTurn == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d requests in turn at once", p.InTurn)
+}
