@@ -16,7 +16,7 @@ type Lease struct {
 	ended   chan struct{}   // closed at the end
 	shorter chan struct{}   // holds one when the lease has become shorter
 
-	mu       sync.Mutex    // guards the fields below
+	mu       sync.Mutex    // guards the fields below; now is not called under it: a simulated clock may wait
 	timeout  time.Duration // the shortest that a server has granted the session: all formulas use it
 	longest  time.Duration // the longest requested or granted one
 	acked    time.Duration // when the newest acknowledged write was sent
@@ -102,16 +102,17 @@ func (l *Lease) Ended() <-chan struct{} { return l.ended }
 
 // Expire ends the lease at once: the session cannot be trusted any more.
 func (l *Lease) Expire(why error) {
+	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.expire(why)
+	l.expire(why, now)
 }
 
-func (l *Lease) expire(why error) {
+func (l *Lease) expire(why error, now time.Duration) {
 	if l.over != nil {
 		return
 	}
-	l.over, l.early = why, why == ErrExpired && l.now() < l.backed //nolint:errorlint // another session for ours is no loss of data
+	l.over, l.early = why, why == ErrExpired && now < l.backed //nolint:errorlint // another session for ours is no loss of data
 	l.backed, l.promised = 0, 0
 	l.kill(why)
 	close(l.ended)
@@ -140,7 +141,7 @@ func (l *Lease) extend(sent time.Duration) {
 	now := l.now()
 	l.mu.Lock()
 	if l.backed > 0 && now >= l.end() {
-		l.expire(ErrLeaseEnding) // P3: an ended lease is never revived
+		l.expire(ErrLeaseEnding, now) // P3: an ended lease is never revived
 	}
 	end, extended := sent+LeaseLength(l.timeout), l.extended
 	if l.over != nil || end <= l.backed || end <= now {
