@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/keyfile"
 )
 
 // answering is a server that does the same with each connection.
@@ -48,7 +50,7 @@ func TestAServerThatIsNoZooKeeperIsNamedWithWhatItSent(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		server, want string
-		tls          *TLS
+		tls          *keyfile.TLS
 	}{
 		"web server":          {saying(t, "HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n"), ` answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`, nil},
 		"patient web server":  {web.Listener.Addr().String(), ` answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`, nil},
@@ -56,8 +58,8 @@ func TestAServerThatIsNoZooKeeperIsNamedWithWhatItSent(t *testing.T) {
 		"control characters":  {saying(t, "\x1b[2Jab\xff cd"), ` answers, and is no ZooKeeper (it sent "?[2Jab? cd")`, nil},
 		"TLS":                 {saying(t, "\x15\x03\x01\x00\x02\x02\x0a"), " speaks TLS: is this the secure port? set zookeeper.tls", nil},
 		"one that hangs up":   {answering(t, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 100)) }), " hung up without an answer: a server without a quorum does", nil},
-		"TLS to a plain port": {saying(t, ""), ": it hung up (is this the secure port?)", &TLS{}},
-		"TLS to a web server": {saying(t, "HTTP/1.1 400 Bad Request\r\n\r\n"), `: it sent "HTTP/" (is this the secure port?)`, &TLS{}},
+		"TLS to a plain port": {saying(t, ""), ": it hung up (is this the secure port?)", &keyfile.TLS{}},
+		"TLS to a web server": {saying(t, "HTTP/1.1 400 Bad Request\r\n\r\n"), `: it sent "HTTP/" (is this the secure port?)`, &keyfile.TLS{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/keyfile"
 )
 
 // Config says where ZooKeeper is and who we are.
@@ -23,7 +25,7 @@ type Config struct {
 	Timeout time.Duration
 	Floor   time.Duration // no server ever grants less; 0: unknown
 	Auth    *Auth
-	TLS     *TLS // nil: plain
+	TLS     *keyfile.TLS // nil: plain
 	Node    Node
 	Logger  hclog.Logger
 	Dial    DialFunc             // nil: TCP

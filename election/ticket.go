@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/keyfile"
 	"understudy/supervisor/wait"
 )
 
@@ -21,7 +22,7 @@ type Ticket struct {
 	Password []byte        `json:"password"`
 	Timeout  time.Duration `json:"timeout"`
 	Auth     *Auth         `json:"auth,omitempty"`
-	TLS      *TLS          `json:"tls,omitempty"`
+	TLS      *keyfile.TLS  `json:"tls,omitempty"`
 }
 
 // Release names the lock and the breadcrumb of a child that may be running under a session.

@@ -9,12 +9,8 @@ import (
 	"understudy/supervisor/keyfile"
 )
 
-// TLS says how to speak TLS with ZooKeeper's servers. Each connection reads the files again, so a renewed
-// certificate needs no restart.
-type TLS = keyfile.TLS
-
-// over turns plain connections into TLS connections.
-func over(dial DialFunc, t *TLS) DialFunc {
+// over turns plain connections into TLS connections. Each reads the files again, so a renewed certificate needs no restart.
+func over(dial DialFunc, t *keyfile.TLS) DialFunc {
 	return func(ctx context.Context, address string) (net.Conn, error) {
 		c, err := t.Config()
 		if err != nil {
@@ -38,7 +34,7 @@ func over(dial DialFunc, t *TLS) DialFunc {
 }
 
 // dialing returns the dial function, with TLS if that is configured.
-func dialing(dial DialFunc, t *TLS) DialFunc {
+func dialing(dial DialFunc, t *keyfile.TLS) DialFunc {
 	if dial == nil {
 		dial = dialTCP
 	}

@@ -15,6 +15,7 @@ import (
 	"understudy/fencing/agent"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/failsafe"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/wait"
 	"understudy/supervisor/witness"
@@ -36,11 +37,11 @@ type answerer struct {
 	root     string // of the cluster in ZooKeeper
 	cfg      *Agent
 	self     election.Node
-	machine  Machine
+	machine  host.Machine
 	promises *failsafe.Promises
 	tree     func(service string, id json.RawMessage) *service.Tree // one that this supervisor made, or nil
 	guarded  <-chan struct{}                                        // closed when the guardians stand
-	guard    func() Guard
+	guard    func() host.Guard
 	log      hclog.Logger
 	inherit  bool // whether to take a former image's listener from the guardians; once
 }
@@ -155,7 +156,7 @@ func (a *answerer) promise(q agent.PromiseRequest) error {
 func (s *supervisor) answerer() *answerer {
 	return &answerer{
 		cfg: s.cfg.Agent, root: s.cfg.Root, self: s.self, machine: s.cfg.Machine, promises: s.promises, tree: s.roster.tree, guarded: s.guarded,
-		guard: func() Guard { return s.guard }, log: s.log, inherit: s.left != nil && s.left.Agent == s.cfg.Agent.Listen,
+		guard: func() host.Guard { return s.guard }, log: s.log, inherit: s.left != nil && s.left.Agent == s.cfg.Agent.Listen,
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 
 // tomb is a tree that ends as it is told.
 type tomb struct {
-	Tree
+	host.Tree
 	err   error
 	ended int
 }
@@ -32,7 +32,7 @@ func (t *tomb) End(context.Context) error { t.ended++; return t.err }
 
 // graveyard is a machine with the trees of others.
 type graveyard struct {
-	Machine
+	host.Machine
 	err  error
 	tree string
 	of   fencing.Target // whose effects were asked for
@@ -62,7 +62,7 @@ func small(cfg Config) *supervisor {
 }
 
 // handedOn is a service with a term, in a tree, that was handed over, and has not gone on yet.
-func handedOn(t *testing.T, s *supervisor, tree Tree, id json.RawMessage) *service.Service {
+func handedOn(t *testing.T, s *supervisor, tree host.Tree, id json.RawMessage) *service.Service {
 	t.Helper()
 	term := &service.Carried{Tree: id, Run: &unit.Carried{}}
 	if err := json.Unmarshal([]byte(`{"programs": [{}], "parts": [{"program": 0}]}`), term.Run); err != nil {
@@ -71,7 +71,7 @@ func handedOn(t *testing.T, s *supervisor, tree Tree, id json.RawMessage) *servi
 	if err := term.Find(func(json.RawMessage) (host.Tree, bool) { return tree, true }, s.log); err != nil {
 		t.Fatal(err)
 	}
-	v := s.roster.add(Service{Name: "db"})
+	v := s.roster.add(service.Conf{Name: "db"})
 	r := service.Record{Name: "db", Term: term}
 	r.State.Carried = true
 	v.Remember(r)

@@ -9,6 +9,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/host"
+	"understudy/supervisor/keyfile"
 	"understudy/supervisor/replica"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
@@ -27,21 +28,21 @@ type Config struct {
 	Floor    time.Duration // no server ever grants less; 0: unknown
 	Auth     *election.Auth
 	Agent    *Agent                                  // nil: no other node can ask
-	Watchdog *Watchdog                               // nil: none is used
+	Watchdog *service.Watchdog                       // nil: none is used
 	Memory   service.Memory                          // nil: there is none
 	Notes    func(service string) unit.Notes         // where is noted how to undo oneshots; nil: in files
 	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
 	// Lacks is why this machine could not start a service now; it may hang with a file system. nil: that is never looked at.
 	Lacks    func(config.Service) error
 	Former   *Former // nil: nobody closes the session of a supervisor that is killed with its guardians
-	Services []Service
+	Services []service.Conf
 	Warnings []string      // dangerous settings, a line each, for the status
 	Changes  <-chan Change // changes of the config while it runs; nil: none
 	Logger   hclog.Logger
 	JSONLog  bool                   // the log's lines are JSON, and so are the guardians' last words
-	TLS      *election.TLS          // nil: plain
+	TLS      *keyfile.TLS           // nil: plain
 	Dial     election.DialFunc      // nil: TCP
-	Machine  Machine                // nil: this one
+	Machine  host.Machine           // nil: this one
 	Observer Observer               // nil: none
 	Pulse    <-chan chan<- struct{} // requests for a sign of life: answered while the supervisor's loops run
 	Hurry    <-chan struct{}        // closed when a stop must be quick: children are killed, not asked
@@ -68,42 +69,18 @@ type Upgrade struct {
 
 // Change is the result of reading the config again.
 type Change struct {
-	Services []Service
+	Services []service.Conf
 	Sum      string   // of the files
 	Fault    string   // why the config is not taken up; then the services stay as they are
 	Warnings []string // dangerous settings of the config that was taken up
 }
-
-// Service is the config of one service.
-type Service = service.Conf
-
-// Patience bounds how long a command waits for its lock; NewPatience makes one.
-type Patience = service.Patience
-
-// NewPatience makes one that calls end when it has run out; once: after the first attempt.
-func NewPatience(once bool, end func()) *Patience { return service.NewPatience(once, end) }
-
-// Machine is the host, as a supervisor sees it.
-type Machine = host.Machine
-
-// Guard is its two guardians.
-type Guard = host.Guard
-
-// Tree is a program and all processes that it forks.
-type Tree = host.Tree
-
-// Process is a started program.
-type Process = host.Process
-
-// Watchdog is the device that resets this machine when a child outlives its lease.
-type Watchdog = service.Watchdog
 
 // Observer is told events as they happen, by several goroutines. Its methods must return at once, and must not call the
 // supervisor.
 type Observer interface {
 	service.Observer
 	// Lease tells each new end of the lease; a zero Lease is none.
-	Lease(Lease)
+	Lease(control.Lease)
 	// Gone tells that a service is not in the config any more, and has ended.
 	Gone(service string)
 	// Faulty tells why a changed config is not taken up; "": it is.
@@ -115,17 +92,11 @@ type Observer interface {
 	Watchdog(device, mode string, armed func() bool)
 }
 
-// Lease is the end of the lease.
-type Lease = control.Lease
-
-// State is the state of a service on this node.
-type State = control.State
-
 // unobserved is the observer that does nothing.
 type unobserved struct{}
 
-func (unobserved) Lease(Lease)                          {}
-func (unobserved) State(State)                          {}
+func (unobserved) Lease(control.Lease)                  {}
+func (unobserved) State(control.State)                  {}
 func (unobserved) Gone(string)                          {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}

@@ -15,6 +15,7 @@ import (
 	"understudy/election/zkmem"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/config"
+	"understudy/supervisor/service"
 )
 
 // idle is a guard for sessions without services.
@@ -40,7 +41,7 @@ func TestAnotherSessionTimeoutThanAskedForIsAWarning(t *testing.T) {
 			server := zkmem.New(zkmem.Config{TickTime: c.tick})
 			defer server.Close()
 			var log bytes.Buffer
-			s, began := small(Config{Machine: early{}, Timeout: c.asked, Strangers: c.strangers, Services: []Service{
+			s, began := small(Config{Machine: early{}, Timeout: c.asked, Strangers: c.strangers, Services: []service.Conf{
 				{Name: "a", Service: config.Service{GraceDelay: 500 * time.Millisecond}}, {Name: "b"},
 			}}), time.Now()
 			s.log = hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true, Level: hclog.Warn})

@@ -18,7 +18,7 @@ import (
 
 // roster holds the services of this node. A removed one stays until it has ended.
 type roster struct {
-	create   func(Service) *service.Service
+	create   func(service.Conf) *service.Service
 	observer Observer
 	closing  sync.WaitGroup // of services that were removed
 
@@ -28,7 +28,7 @@ type roster struct {
 }
 
 // add makes a service and adds it.
-func (r *roster) add(c Service) *service.Service {
+func (r *roster) add(c service.Conf) *service.Service {
 	v := r.create(c)
 	r.services = append(r.services, v)
 	return v
@@ -36,13 +36,13 @@ func (r *roster) add(c Service) *service.Service {
 
 // addRemoved adds a service that is not in the config any more.
 func (r *roster) addRemoved(name string) *service.Service {
-	v := r.add(Service{Name: name, Service: config.Service{Eligible: true}})
+	v := r.add(service.Conf{Name: name, Service: config.Service{Eligible: true}})
 	v.Remove()
 	return v
 }
 
 // apply adds the new services of a config, tells those that changed, and stops those that are gone. The others do not notice.
-func (r *roster) apply(services []Service) (added, changed, removed []string) {
+func (r *roster) apply(services []service.Conf) (added, changed, removed []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, conf := range services {
@@ -61,7 +61,7 @@ func (r *roster) apply(services []Service) (added, changed, removed []string) {
 		}
 	}
 	for _, v := range r.services {
-		if !v.Removed() && !slices.ContainsFunc(services, func(conf Service) bool { return conf.Name == v.Name() }) {
+		if !v.Removed() && !slices.ContainsFunc(services, func(conf service.Conf) bool { return conf.Name == v.Name() }) {
 			v.Remove()
 			removed = append(removed, v.Name())
 		}

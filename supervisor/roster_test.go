@@ -12,7 +12,7 @@ import (
 // Two services of one name would take each other's lock for their own: both have the same session.
 func TestAServiceWaitsForItsNamesakeThatWasRemoved(t *testing.T) {
 	s := small(Config{})
-	make := func(name string) *service.Service { return s.service(Service{Name: name}) }
+	make := func(name string) *service.Service { return s.service(service.Conf{Name: name}) }
 	first, second, third, other := make("db"), make("db"), make("db"), make("web")
 	first.Remove()
 	second.Remove()
@@ -28,8 +28,8 @@ func TestAServiceWaitsForItsNamesakeThatWasRemoved(t *testing.T) {
 func TestARunningServiceThatIsToBeReplicatedEndsFirst(t *testing.T) {
 	for _, replicated := range []*config.Replicated{nil, {}} {
 		s := small(Config{})
-		v := s.roster.add(Service{Name: "db", Service: config.Service{Replicated: replicated}})
-		s.roster.add(Service{Name: "web"})
+		v := s.roster.add(service.Conf{Name: "db", Service: config.Service{Replicated: replicated}})
+		s.roster.add(service.Conf{Name: "web"})
 		s.roster.reinstate(&handoff.Envelope{Services: []service.Record{{Name: "db", Term: &service.Carried{}}}})
 		first := s.roster.services[0]
 		if former := replicated != nil; former != (first != v) || former != first.Removed() || former != s.roster.waits(v) || !first.Carries() || former == v.Carries() {

@@ -13,8 +13,10 @@ import (
 	"understudy/election"
 	"understudy/fencing/agent"
 	"understudy/supervisor/child"
+	"understudy/supervisor/control"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/handoff"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/wait"
 )
@@ -102,7 +104,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	defer func() {
 		sess.OnExtended(func(time.Duration) {})
 		sess.OnShortened(nil)
-		s.cfg.Observer.Lease(Lease{})
+		s.cfg.Observer.Lease(control.Lease{})
 	}()
 	s.cfg.Former.noteSession(s.self, sess.Ticket(), s.guard.Maker)
 	first, gate := sess.Lease.End(), s.newGate(sess, epoch)
@@ -278,7 +280,7 @@ func (s *supervisor) newGate(sess *election.Session, epoch uint64) *failsafe.Gat
 
 // guardians show a gate one session's part of the guard.
 type guardians struct {
-	guard Guard
+	guard host.Guard
 	epoch uint64
 }
 
@@ -290,7 +292,7 @@ func (g guardians) Shorten(ctx context.Context, end, session time.Duration) erro
 
 // showLease tells the observer of an extended lease.
 func (s *supervisor) showLease(sess *election.Session, end time.Duration, beat bool) {
-	l := Lease{Session: election.SessionName(sess.ID()), End: end}
+	l := control.Lease{Session: election.SessionName(sess.ID()), End: end}
 	if beat {
 		l.Took = max(s.cfg.Machine.Now()-sess.Acked(), time.Nanosecond)
 	}
@@ -299,7 +301,7 @@ func (s *supervisor) showLease(sess *election.Session, end time.Duration, beat b
 
 // showHeld tells the observer of a lease by promises, or that it is over.
 func (s *supervisor) showHeld(sess *election.Session, end time.Duration, held bool) {
-	s.cfg.Observer.Lease(Lease{Session: election.SessionName(sess.ID()), End: end, Held: held})
+	s.cfg.Observer.Lease(control.Lease{Session: election.SessionName(sess.ID()), End: end, Held: held})
 }
 
 // tellGranted warns, once, if the ZooKeeper servers grant another session timeout than the config asks for, and gives what follows.
@@ -314,7 +316,7 @@ func (s *supervisor) tellGranted(sess *election.Session) {
 		return
 	}
 	s.granted = granted
-	longest := slices.MaxFunc(append(s.cfg.Services, Service{}), func(a, b Service) int { return cmp.Compare(a.GraceDelay, b.GraceDelay) })
+	longest := slices.MaxFunc(append(s.cfg.Services, service.Conf{}), func(a, b service.Conf) int { return cmp.Compare(a.GraceDelay, b.GraceDelay) })
 	wait := election.FormerLease{Session: granted, Others: s.cfg.Strangers}.Wait(longest.GraceDelay)
 	s.log.Warn("the ZooKeeper servers grant another session timeout than zookeeper.session_timeout asks for", "asked", asked, "granted", granted,
 		"why", why, "takeover", "a lost host is taken over after up to "+(granted+tick+wait).Round(100*time.Millisecond).String(),

@@ -12,11 +12,12 @@ import (
 	"understudy/election"
 	"understudy/election/zkmem"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 )
 
 // undying is a tree that does not die.
-type undying struct{ Tree }
+type undying struct{ host.Tree }
 
 func (undying) ID() (json.RawMessage, error) { return json.RawMessage(`{}`), nil }
 

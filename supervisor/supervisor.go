@@ -55,7 +55,7 @@ type supervisor struct {
 	granted time.Duration // a session timeout that the log has warned of
 
 	guarded      chan struct{} // closed when the guardians stand
-	guard        Guard
+	guard        host.Guard
 	commands     *unit.Commands
 	promises     *failsafe.Promises // this node's promises to others
 	left         *handoff.Envelope  // the envelope of a former image of this process; nil: none
@@ -114,7 +114,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 		s.log.Info("continuing after the upgrade: this process took over from its previous version", "from", cmp.Or(s.left.Build, "unknown"), "to", cfg.Version, "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
 	}
 	for _, name := range unit.Indebted(cfg.Node, clusterOf(cfg)) {
-		if !slices.ContainsFunc(cfg.Services, func(c Service) bool { return c.Name == name }) {
+		if !slices.ContainsFunc(cfg.Services, func(c service.Conf) bool { return c.Name == name }) {
 			s.roster.addRemoved(name)
 		}
 	}
@@ -172,7 +172,7 @@ func (s *supervisor) keepGuard(ctx context.Context) error {
 }
 
 // containment is the mode that all services share: a particular kind if one asks for it, else strict if one asks for that.
-func containment(services []Service) string {
+func containment(services []service.Conf) string {
 	mode := config.ContainAuto
 	for _, v := range services {
 		if v.Contain != "" && v.Contain != config.ContainAuto && (mode == config.ContainAuto || mode == config.ContainStrict) {
@@ -209,7 +209,7 @@ func (s *supervisor) shared() *service.Node {
 }
 
 // service makes a service from its config.
-func (s *supervisor) service(c Service) *service.Service { return service.New(s.shared(), c) }
+func (s *supervisor) service(c service.Conf) *service.Service { return service.New(s.shared(), c) }
 
 // clusterOf names the cluster, in characters that fit into a file name.
 func clusterOf(cfg Config) string {

@@ -18,14 +18,14 @@ import (
 )
 
 // early is a clock that is far from the end of any lease.
-type early struct{ Machine }
+type early struct{ host.Machine }
 
 func (early) Now() time.Duration { return -time.Hour }
 
 // endless is a guard with a lease that does not end, of a machine where each look for what is left but the
 // first takes as long as it may.
 type endless struct {
-	Guard
+	host.Guard
 	looks chan int
 }
 
@@ -43,7 +43,7 @@ func (e endless) Leftover(ctx context.Context, _ string, _ json.RawMessage) *box
 
 // treeless is a guard that makes no trees, and calls asked instead.
 type treeless struct {
-	Guard
+	host.Guard
 	asked func(ctx context.Context)
 }
 
@@ -51,7 +51,7 @@ func (treeless) Begin(uint64, []byte) error         { return nil }
 func (treeless) Extend(uint64, time.Duration) error { return nil }
 func (treeless) Finish(uint64) error                { return nil }
 
-func (g treeless) NewTree(ctx context.Context, _ uint64, _ string, _ []byte) (Tree, error) {
+func (g treeless) NewTree(ctx context.Context, _ uint64, _ string, _ []byte) (host.Tree, error) {
 	g.asked(ctx)
 	return nil, errors.New("no tree")
 }
@@ -71,7 +71,7 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 		s.guard = guard
 		undone := make(chan struct{}, 10)
 		s.commands = treeless{asked: func(context.Context) { undone <- struct{}{}; <-late }}.commands()
-		v := s.roster.add(Service{Name: "db"})
+		v := s.roster.add(service.Conf{Name: "db"})
 		v.Remember(service.Record{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
 		sess := &election.Session{}
 		ctx, end := context.WithCancel(t.Context())
@@ -126,7 +126,7 @@ func TestACarriedTermOfARemovedServiceIsStopped(t *testing.T) {
 
 // moving is a guard that hands over at once.
 type moving struct {
-	Guard
+	host.Guard
 	deaf chan struct{} // it learns of a shorter lease once this is closed
 }
 
@@ -141,7 +141,7 @@ func (moving) HandOver(_ context.Context, _ uint64, _ int, do func(json.RawMessa
 	return do(json.RawMessage("{}"))
 }
 
-func (moving) Adopted(json.RawMessage) (Tree, bool) { return nil, false }
+func (moving) Adopted(json.RawMessage) (host.Tree, bool) { return nil, false }
 
 // P7: an image that shows credentials that cannot open the znodes yet loses its session, and everything that runs.
 func TestAnUpgradeWaitsForChangedCredentials(t *testing.T) {
@@ -172,7 +172,7 @@ func TestAnUpgradeWaitsForChangedCredentials(t *testing.T) {
 // P1: a term that was handed over runs before it goes on here: the gate has to know of it, and of no other.
 func TestOnlyATermThatWasHandedOverIsExpected(t *testing.T) {
 	s := small(Config{})
-	s.roster.add(Service{Name: "web"})
+	s.roster.add(service.Conf{Name: "web"})
 	carried := handedOn(t, s, &tomb{}, nil)
 	if got := s.roster.carried(); len(got) != 1 || got[0] != carried.Term() {
 		t.Errorf("expected: %v", got)

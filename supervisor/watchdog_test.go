@@ -3,11 +3,14 @@ package supervisor
 import (
 	"strings"
 	"testing"
+
+	"understudy/supervisor/host"
+	"understudy/supervisor/service"
 )
 
 // armedGuard is a guard whose watchdog may be armed.
 type armedGuard struct {
-	Guard
+	host.Guard
 	armed bool
 }
 
@@ -26,7 +29,7 @@ func (o *onlooker) Watchdog(device, mode string, armed func() bool) {
 
 func TestObserversLearnWhetherTheWatchdogIsArmed(t *testing.T) {
 	k := &armedGuard{}
-	for want, w := range map[string]*Watchdog{"": nil, "/dev/w required": {Device: "/dev/w", Required: true}, "/dev/w automatic": {Device: "/dev/w"}} {
+	for want, w := range map[string]*service.Watchdog{"": nil, "/dev/w required": {Device: "/dev/w", Required: true}, "/dev/w automatic": {Device: "/dev/w"}} {
 		o := &onlooker{}
 		s := &supervisor{cfg: Config{Watchdog: w, Observer: o}, guard: k}
 		s.showWatchdog()

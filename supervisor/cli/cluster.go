@@ -14,6 +14,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
+	"understudy/supervisor/keyfile"
 	"understudy/supervisor/printable"
 )
 
@@ -131,11 +132,11 @@ func servers(c *config.Config) []string {
 }
 
 // secured is how the servers are spoken to.
-func secured(c *config.Config) *election.TLS {
+func secured(c *config.Config) *keyfile.TLS {
 	if c.ZooKeeper.TLS == nil {
 		return nil
 	}
-	t := election.TLS(*c.ZooKeeper.TLS)
+	t := keyfile.TLS(*c.ZooKeeper.TLS)
 	return &t
 }
 

@@ -16,6 +16,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/control/web"
 	"understudy/supervisor/handoff"
+	"understudy/supervisor/service"
 )
 
 // How long it may take to look who can change the files that a config names. What takes over was tried before, with all the time.
@@ -90,7 +91,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		return err
 	}
 	if c.Watchdog.Mode != config.WatchdogOff {
-		conf.Watchdog = &supervisor.Watchdog{Device: c.Watchdog.Device, Required: c.Watchdog.Mode == config.WatchdogRequired}
+		conf.Watchdog = &service.Watchdog{Device: c.Watchdog.Device, Required: c.Watchdog.Mode == config.WatchdogRequired}
 	}
 	var keys *agent.Keys
 	if conf.Agent != nil {

@@ -13,13 +13,14 @@ import (
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/ocf"
+	"understudy/supervisor/service"
 )
 
 // services are a config's, with what only this node can add. keys is what this node and the agents that it asks know one another by.
-func services(c *config.Config, once bool, keys *agent.Keys) []supervisor.Service {
-	all := make([]supervisor.Service, 0, len(c.Services))
+func services(c *config.Config, once bool, keys *agent.Keys) []service.Conf {
+	all := make([]service.Conf, 0, len(c.Services))
 	for _, name := range c.ServiceNames() {
-		v := supervisor.Service{Service: c.Services[name].Members(self(), agentMeta), Name: name, Once: once}
+		v := service.Conf{Service: c.Services[name].Members(self(), agentMeta), Name: name, Once: once}
 		for _, m := range v.Fencing.Methods {
 			v.Fence = append(v.Fence, step(m, keys))
 		}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"understudy/supervisor"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
+	"understudy/supervisor/service"
 )
 
 // errNoLock says that another node had the lock for as long as `run --wait` waits.
@@ -17,7 +17,7 @@ var errNoLock = errors.New("did not get the lock")
 
 // lockWait is the wait for the lock that `run --wait` bounds; nil: it has no end.
 type lockWait struct {
-	*supervisor.Patience
+	*service.Patience
 	limit time.Duration // 0: one attempt
 	most  time.Duration // until ZooKeeper has to have answered to that
 	ended chan struct{} // closed when it has run out
@@ -32,7 +32,7 @@ func (f *commandFlags) waits(carried bool) *lockWait {
 	if f.wait == 0 {
 		w.most = f.session
 	}
-	w.Patience = supervisor.NewPatience(f.wait == 0, func() { close(w.ended) })
+	w.Patience = service.NewPatience(f.wait == 0, func() { close(w.ended) })
 	return w
 }
 

@@ -17,6 +17,7 @@ import (
 	"understudy/fencing"
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/control"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/host"
 )
@@ -52,7 +53,7 @@ func (v *Service) testStay(ctx context.Context, s Session, tree host.Tree) *stay
 
 type unobserved struct{}
 
-func (unobserved) State(State)                          {}
+func (unobserved) State(control.State)                  {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}
 func (unobserved) Claimed(string)                       {}

@@ -46,7 +46,7 @@ type Agent struct {
 // Observer is told what happens, while it happens: it must return at once.
 type Observer interface {
 	// State tells each change of a service's state.
-	State(State)
+	State(control.State)
 	// Fenced tells the outcome of fencing a former active node. by is empty when fencing was refused.
 	Fenced(service, by string, took time.Duration)
 	// Restarted tells that a service's programs are started again where they were.
@@ -54,6 +54,3 @@ type Observer interface {
 	// Claimed tells that another machine claims an address of a service that is active here.
 	Claimed(service string)
 }
-
-// State is how a service is on this node.
-type State = control.State

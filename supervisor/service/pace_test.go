@@ -9,6 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
+	"understudy/supervisor/control"
 	"understudy/supervisor/host"
 )
 
@@ -19,7 +20,7 @@ type stalls struct {
 	goOn chan struct{}
 }
 
-func (s *stalls) State(now State) {
+func (s *stalls) State(now control.State) {
 	if at := s.at.Load(); at != nil && now.Role == *at {
 		s.hangsHere()
 	}

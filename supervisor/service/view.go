@@ -125,7 +125,7 @@ func (w *view) logged() bool {
 // show tells the observer the state of the service.
 func (w *view) show() {
 	m := w.member()
-	s := State{
+	s := control.State{
 		Service: w.service, Role: m.Role, Reason: w.taken.why, Since: w.taken.since, Ready: w.ready, Health: m.Health, Why: m.Why,
 		Token: w.mem.story.token, Follows: w.follows, Copy: w.copy,
 	}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"understudy/supervisor"
+	"understudy/supervisor/service"
 )
 
 // device is a node's hardware watchdog: it resets the host unless somebody writes to it in time, by true time, whatever the
@@ -148,11 +148,11 @@ func (p *Plan) watchdogs() {
 	}
 }
 
-func (p *Plan) watchdog() *supervisor.Watchdog {
+func (p *Plan) watchdog() *service.Watchdog {
 	if p.Watchdog == dogOff {
 		return nil
 	}
-	return &supervisor.Watchdog{Device: "/dev/watchdog", Required: p.Watchdog == dogRequired}
+	return &service.Watchdog{Device: "/dev/watchdog", Required: p.Watchdog == dogRequired}
 }
 
 // standstills has machines stand still, each for less than a lease leaves to a session. It has a stream of its own.

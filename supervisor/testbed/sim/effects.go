@@ -284,5 +284,5 @@ func (h *host) owed(t fencing.Target, boot string) []string {
 	return of.Owed(boot, h.notes[effectKey{t.Node, t.Service}].data)
 }
 
-// Owed implements supervisor.Machine.
+// Owed implements host.Machine.
 func (i *incarnation) Owed(t fencing.Target, boot string) []string { return i.node.host.owed(t, boot) }

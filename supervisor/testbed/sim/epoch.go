@@ -8,21 +8,21 @@ import (
 	"strings"
 
 	"understudy/election"
-	"understudy/supervisor"
 	"understudy/supervisor/child/box"
+	machine "understudy/supervisor/host"
 )
 
-// Kind implements supervisor.Guard.
+// Kind implements host.Guard.
 func (g *keeper) Kind() string { return box.KindCgroup }
 
-// Maker implements supervisor.Guard.
+// Maker implements host.Guard.
 func (g *keeper) Maker() (box.Maker, error) { return box.Maker{}, errors.ErrUnsupported }
 
-// Pid implements supervisor.Guard.
+// Pid implements host.Guard.
 func (g *keeper) Pid() int { return 1 }
 
-// NewTree implements supervisor.Guard.
-func (g *keeper) NewTree(ctx context.Context, number uint64, name string, release []byte) (supervisor.Tree, error) {
+// NewTree implements host.Guard.
+func (g *keeper) NewTree(ctx context.Context, number uint64, name string, release []byte) (machine.Tree, error) {
 	if !g.inc.pass() {
 		return nil, errCrashed
 	}

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"syscall"
 
-	"understudy/supervisor"
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/guard"
+	machine "understudy/supervisor/host"
 )
 
 // handle is a tree as the supervisor that made it holds it. World.mu guards it.
@@ -29,11 +29,11 @@ func (t *handle) plant(release []byte) guard.TreeSpec {
 	return guard.TreeSpec{Release: release, Along: t.tree, Of: t, Ref: func() *guard.Ref { return &guard.Ref{Kind: box.KindCgroup, Path: t.id.Name} }}
 }
 
-// ID implements supervisor.Tree.
+// ID implements host.Tree.
 func (t *handle) ID() (json.RawMessage, error) { return json.Marshal(t.id) }
 
-// Start implements supervisor.Tree.
-func (t *handle) Start(ctx context.Context, spec child.Spec) (supervisor.Process, error) {
+// Start implements host.Tree.
+func (t *handle) Start(ctx context.Context, spec child.Spec) (machine.Process, error) {
 	g := t.guard
 	if !g.inc.pass() {
 		return nil, errCrashed
@@ -93,7 +93,7 @@ func tokenOf(env []string) int64 {
 	return 0
 }
 
-// Move implements supervisor.Tree.
+// Move implements host.Tree.
 func (t *handle) Move(ctx context.Context, number uint64, release []byte) error {
 	g := t.guard
 	if !g.inc.pass() {
@@ -115,10 +115,10 @@ func (t *handle) Move(ctx context.Context, number uint64, release []byte) error 
 	return err
 }
 
-// Kill implements supervisor.Tree.
+// Kill implements host.Tree.
 func (t *handle) Kill(ctx context.Context) error { return t.kill(ctx, false) }
 
-// End implements supervisor.Tree.
+// End implements host.Tree.
 func (t *handle) End(ctx context.Context) error { return t.kill(ctx, true) }
 
 func (t *handle) kill(ctx context.Context, end bool) error {
@@ -134,7 +134,7 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 	return err
 }
 
-// Expect implements supervisor.Tree. What waits for a program runs none, but a node that has lost a claim leaves none waiting.
+// Expect implements host.Tree. What waits for a program runs none, but a node that has lost a claim leaves none waiting.
 func (t *handle) Expect(context.Context) {
 	w := t.guard.w
 	w.mu.Lock()
@@ -145,7 +145,7 @@ func (t *handle) Expect(context.Context) {
 	t.expected = true
 }
 
-// Relax implements supervisor.Tree.
+// Relax implements host.Tree.
 func (t *handle) Relax(context.Context) error {
 	w := t.guard.w
 	w.mu.Lock()
@@ -154,7 +154,7 @@ func (t *handle) Relax(context.Context) error {
 	return nil
 }
 
-// Owns implements supervisor.Tree: nothing here says READY=1.
+// Owns implements host.Tree: nothing here says READY=1.
 func (t *handle) Owns(int) bool { return false }
 
 // process is a process as the supervisor that started it holds it.
@@ -163,13 +163,13 @@ type process struct {
 	inc *incarnation
 }
 
-// Pid implements supervisor.Process.
+// Pid implements host.Process.
 func (p *process) Pid() int { return p.pid }
 
-// Done implements supervisor.Process.
+// Done implements host.Process.
 func (p *process) Done() <-chan struct{} { return p.done }
 
-// Wait implements supervisor.Process.
+// Wait implements host.Process.
 func (p *process) Wait(ctx context.Context) (child.ExitStatus, error) {
 	select {
 	case <-p.done:
@@ -179,12 +179,12 @@ func (p *process) Wait(ctx context.Context) (child.ExitStatus, error) {
 	}
 }
 
-// Kill implements supervisor.Process: it and its offspring.
+// Kill implements host.Process: it and its offspring.
 func (p *process) Kill(ctx context.Context) error {
 	return guard.KillUntilDead(ctx, &awaited{of: p.tree, by: p.inc.gate, body: start{p.proc}}, true)
 }
 
-// Astray implements supervisor.Process.
+// Astray implements host.Process.
 func (p *process) Astray() (cgroup string) {
 	if p.inc.pass() && p.proc.nature.strays {
 		return "/elsewhere"
@@ -192,7 +192,7 @@ func (p *process) Astray() (cgroup string) {
 	return ""
 }
 
-// AskRest implements supervisor.Process.
+// AskRest implements host.Process.
 func (p *process) AskRest(syscall.Signal) (left int) {
 	if !p.inc.pass() {
 		return 0
@@ -209,7 +209,7 @@ func (p *process) AskRest(syscall.Signal) (left int) {
 	return left
 }
 
-// Signal implements supervisor.Process.
+// Signal implements host.Process.
 func (p *process) Signal(sig syscall.Signal) error {
 	if !p.inc.pass() {
 		return errCrashed

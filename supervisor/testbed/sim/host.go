@@ -15,6 +15,7 @@ import (
 	"understudy/fencing"
 	"understudy/supervisor"
 	"understudy/supervisor/child/box"
+	machine "understudy/supervisor/host"
 )
 
 // host is a machine: a clock, processes, and what holds them. World.mu guards it.
@@ -78,7 +79,7 @@ type node struct {
 	dog    *device
 }
 
-// incarnation is one supervisor process. It implements supervisor.Machine.
+// incarnation is one supervisor process. It implements host.Machine.
 type incarnation struct {
 	*gate
 	node    *node
@@ -97,28 +98,28 @@ type incarnation struct {
 	fate     Fault         // what is to become of that
 }
 
-// Identity implements supervisor.Machine.
+// Identity implements host.Machine.
 func (i *incarnation) Identity() (box.Host, error) {
 	i.node.w.mu.Lock()
 	defer i.node.w.mu.Unlock()
 	return box.Host{Machine: i.node.host.machine, Boot: i.node.host.boot(), PidNS: 1}, nil
 }
 
-// Now implements supervisor.Machine.
+// Now implements host.Machine.
 func (i *incarnation) Now() time.Duration {
 	i.pass() // the caller must hold no lock: who waits for that one is not idle, and virtual time would stand still
 	return i.node.host.now()
 }
 
-// Guard implements supervisor.Machine.
-func (i *incarnation) Guard(ctx context.Context, _, _ string, _ hclog.Logger) (supervisor.Guard, error) {
+// Guard implements host.Machine.
+func (i *incarnation) Guard(ctx context.Context, _, _ string, _ hclog.Logger) (machine.Guard, error) {
 	if !i.pass() {
 		return nil, errCrashed
 	}
 	return newKeeper(ctx, i)
 }
 
-// KillTree implements supervisor.Machine.
+// KillTree implements host.Machine.
 func (i *incarnation) KillTree(ctx context.Context, id json.RawMessage) error {
 	return i.node.host.killTree(ctx, i.gate, id)
 }

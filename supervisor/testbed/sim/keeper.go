@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"understudy/supervisor"
 	"understudy/supervisor/child"
 	"understudy/supervisor/guard"
+	machine "understudy/supervisor/host"
 )
 
 const twinGrace = time.Second
@@ -50,7 +50,7 @@ func ring(bell chan struct{}) {
 	}
 }
 
-// Run implements supervisor.Guard.
+// Run implements host.Guard.
 func (g *keeper) Run(ctx context.Context) error {
 	g.w.wait.Go(func() { g.watchdog.disarmWhenIdle(ctx) })
 	stop, over := ctx.Done(), make(chan error, 1)
@@ -126,4 +126,4 @@ func (i *incarnation) mayDieTelling() {
 	})
 }
 
-var _ supervisor.Guard = (*keeper)(nil)
+var _ machine.Guard = (*keeper)(nil)

@@ -14,7 +14,7 @@ type leases struct {
 	pair *guard.Guardians
 }
 
-// Begin implements supervisor.Guard.
+// Begin implements host.Guard.
 func (l *leases) Begin(number uint64, ticket []byte) error {
 	if !l.of.pass() {
 		return errCrashed
@@ -30,7 +30,7 @@ func (l *leases) Begin(number uint64, ticket []byte) error {
 	return l.pair.State.Begin(number, ticket)
 }
 
-// Extend implements supervisor.Guard.
+// Extend implements host.Guard.
 func (l *leases) Extend(number uint64, deadline time.Duration) error {
 	if !l.of.pass() {
 		return errCrashed
@@ -40,7 +40,7 @@ func (l *leases) Extend(number uint64, deadline time.Duration) error {
 	return l.pair.State.Extend(l.of.node.host.now(), number, deadline)
 }
 
-// Finish implements supervisor.Guard.
+// Finish implements host.Guard.
 func (l *leases) Finish(number uint64) error {
 	if !l.of.pass() {
 		return errCrashed
@@ -50,14 +50,14 @@ func (l *leases) Finish(number uint64) error {
 	return l.pair.State.Finish(number)
 }
 
-// Over implements supervisor.Guard.
+// Over implements host.Guard.
 func (l *leases) Over(number uint64) <-chan struct{} {
 	l.of.node.w.mu.Lock()
 	defer l.of.node.w.mu.Unlock()
 	return l.pair.State.Over(number)
 }
 
-// Cause implements supervisor.Guard.
+// Cause implements host.Guard.
 func (l *leases) Cause(number uint64) error {
 	l.of.node.w.mu.Lock()
 	defer l.of.node.w.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"understudy/fencing"
 	"understudy/supervisor"
 	"understudy/supervisor/config"
+	"understudy/supervisor/service"
 )
 
 // What the helpers of a service are called, in place of the program's name.
@@ -48,15 +49,15 @@ func (w *world) newSettings() map[string]*settings {
 func (s *settings) outdates(p *proc) bool { return p.argv[1] != strconv.Itoa(s.edition) }
 
 // services is the config of a node. World.mu is held.
-func (n *node) services(inc *incarnation) []supervisor.Service {
+func (n *node) services(inc *incarnation) []service.Conf {
 	p := n.w.plan
-	all := []supervisor.Service{}
+	all := []service.Conf{}
 	for k, name := range p.services() {
 		s := n.w.operator.settings[name]
 		if s.gone[n.index] {
 			continue
 		}
-		conf := supervisor.Service{Name: name, Service: config.Service{
+		conf := service.Conf{Name: name, Service: config.Service{
 			Election: config.Election(s.order[n.index]), Contain: config.ContainAuto, Priority: s.priority[n.index], Failback: p.Failback,
 			Eligible: p.Ineligible != n.index, ReloadSignal: config.Signal(reloadSignal), OnLoss: config.OnLossStop,
 			Restart: config.Restart{

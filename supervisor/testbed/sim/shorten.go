@@ -11,7 +11,7 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// Shorten implements supervisor.Guard.
+// Shorten implements host.Guard.
 func (g *keeper) Shorten(ctx context.Context, number uint64, deadline time.Duration, w child.Watchdog) error {
 	if !g.inc.pass() {
 		return errCrashed

@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// Owe implements supervisor.Tree.
+// Owe implements host.Tree.
 func (t *handle) Owe(ctx context.Context, note json.RawMessage) error {
 	g := t.guard
 	if !g.inc.pass() {
@@ -28,7 +28,7 @@ func (t *handle) Owe(ctx context.Context, note json.RawMessage) error {
 	return g.answered(ctx, seq)
 }
 
-// Settle implements supervisor.Tree.
+// Settle implements host.Tree.
 func (t *handle) Settle(undone bool) {
 	g := t.guard
 	if !g.inc.pass() {

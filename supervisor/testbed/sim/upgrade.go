@@ -11,9 +11,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"understudy/supervisor"
 	"understudy/supervisor/child"
 	"understudy/supervisor/guard"
+	machine "understudy/supervisor/host"
 )
 
 // In one of so many seeds supervisors become other images of their processes, beside all that happens there anyway: so the others
@@ -210,7 +210,7 @@ func (g *keeper) inherited(inc *incarnation, l guard.Handover) *keeper {
 }
 
 // Adopt is Guard's counterpart for what a former image has handed over.
-func (i *incarnation) Adopt(_ context.Context, _ json.RawMessage, _ string, _ hclog.Logger) (supervisor.Guard, error) {
+func (i *incarnation) Adopt(_ context.Context, _ json.RawMessage, _ string, _ hclog.Logger) (machine.Guard, error) {
 	if !i.pass() {
 		return nil, errCrashed
 	}
@@ -220,7 +220,7 @@ func (i *incarnation) Adopt(_ context.Context, _ json.RawMessage, _ string, _ hc
 }
 
 // Adopted is child.Guard's.
-func (g *keeper) Adopted(id json.RawMessage) (supervisor.Tree, bool) {
+func (g *keeper) Adopted(id json.RawMessage) (machine.Tree, bool) {
 	var tid treeID
 	if json.Unmarshal(id, &tid) != nil {
 		return nil, false
@@ -236,7 +236,7 @@ func (g *keeper) Adopted(id json.RawMessage) (supervisor.Tree, bool) {
 }
 
 // Process is child.Tree's.
-func (t *handle) Process(pid int) (supervisor.Process, bool) {
+func (t *handle) Process(pid int) (machine.Process, bool) {
 	t.guard.w.mu.Lock()
 	defer t.guard.w.mu.Unlock()
 	for _, p := range t.all() {
