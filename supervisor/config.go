@@ -79,8 +79,8 @@ type Change struct {
 // supervisor.
 type Observer interface {
 	service.Observer
-	// Lease tells each new end of the lease; a zero Lease is none.
-	Lease(control.Lease)
+	// Lease tells each new end of the lease; a zero LeaseStatus is none.
+	Lease(control.LeaseStatus)
 	// Gone tells that a service is not in the config any more, and has ended.
 	Gone(service string)
 	// Faulty tells why a changed config is not taken up; "": it is.
@@ -95,8 +95,8 @@ type Observer interface {
 // unobserved is the observer that does nothing.
 type unobserved struct{}
 
-func (unobserved) Lease(control.Lease)                  {}
-func (unobserved) State(control.State)                  {}
+func (unobserved) Lease(control.LeaseStatus)            {}
+func (unobserved) State(control.LocalStatus)            {}
 func (unobserved) Gone(string)                          {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}

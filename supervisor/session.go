@@ -104,7 +104,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	defer func() {
 		sess.OnExtended(func(time.Duration) {})
 		sess.OnShortened(nil)
-		s.cfg.Observer.Lease(control.Lease{})
+		s.cfg.Observer.Lease(control.LeaseStatus{})
 	}()
 	s.cfg.Former.noteSession(s.self, sess.Ticket(), s.guard.Maker)
 	first, gate := sess.Lease.End(), s.newGate(sess, epoch)
@@ -292,7 +292,7 @@ func (g guardians) Shorten(ctx context.Context, end, session time.Duration) erro
 
 // showLease tells the observer of an extended lease.
 func (s *supervisor) showLease(sess *election.Session, end time.Duration, beat bool) {
-	l := control.Lease{Session: election.SessionName(sess.ID()), End: end}
+	l := control.LeaseStatus{Session: election.SessionName(sess.ID()), End: end}
 	if beat {
 		l.Took = max(s.cfg.Machine.Now()-sess.Acked(), time.Nanosecond)
 	}
@@ -301,7 +301,7 @@ func (s *supervisor) showLease(sess *election.Session, end time.Duration, beat b
 
 // showHeld tells the observer of a lease by promises, or that it is over.
 func (s *supervisor) showHeld(sess *election.Session, end time.Duration, held bool) {
-	s.cfg.Observer.Lease(control.Lease{Session: election.SessionName(sess.ID()), End: end, Held: held})
+	s.cfg.Observer.Lease(control.LeaseStatus{Session: election.SessionName(sess.ID()), End: end, Held: held})
 }
 
 // tellGranted warns, once, if the ZooKeeper servers grant another session timeout than the config asks for, and gives what follows.

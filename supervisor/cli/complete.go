@@ -53,7 +53,7 @@ func (f *clusterFlags) services(cmd *cobra.Command, args []string, _ string) ([]
 }
 
 // members offers the nodes that pass, of the service that is named already, or of all.
-func (f *clusterFlags) members(passes func(control.Service, control.Member) bool) candidates {
+func (f *clusterFlags) members(passes func(control.ServiceStatus, control.MemberStatus) bool) candidates {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var all []cobra.Completion
 		for _, v := range f.glance(cmd.Context(), completing, args...).Services {

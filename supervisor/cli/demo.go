@@ -100,7 +100,7 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 	return errors.Join(writeReport(out, screenOf(out), report), err)
 }
 
-func writeReport(w io.Writer, to screen, r demo.Report) error {
+func writeReport(w io.Writer, to screen, r demo.Measurements) error {
 	columns := []column{{head: "FAULT OF THE ACTIVE NODE"}, {head: "FROM -> TO"}, {head: "NOTHING RAN", right: true}, {head: "TWO RAN", right: true}}
 	rows := make([]row, 0, len(r.Faults))
 	for _, f := range r.Faults {

@@ -18,8 +18,8 @@ import (
 
 // lookedAt is what `check --zk` tells of the servers.
 type lookedAt struct {
-	Servers []ensemble.Server `json:"servers"`
-	ensemble.Verdict
+	Servers []ensemble.ServerStatus `json:"servers"`
+	ensemble.Findings
 
 	reached bool
 	refused error // before anything was asked
@@ -32,7 +32,7 @@ func lookAt(ctx context.Context, c *config.Config, here bool) *lookedAt {
 		return &lookedAt{refused: err}
 	}
 	r := ensemble.Look(ctx, ensemble.Asked{Config: client(c, auth), Here: here})
-	return &lookedAt{Servers: r.Servers, Verdict: r.Judge(use(c)), reached: r.Reached()}
+	return &lookedAt{Servers: r.Servers, Findings: r.Judge(use(c)), reached: r.Reached()}
 }
 
 // use is how services depend on the ensemble.

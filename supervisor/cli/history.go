@@ -56,7 +56,7 @@ func historyCommand() *cobra.Command {
 }
 
 // writeHistory prints the table.
-func writeHistory(w io.Writer, to screen, entries []control.Activation, now time.Time, services bool) error {
+func writeHistory(w io.Writer, to screen, entries []control.HistoryEntry, now time.Time, services bool) error {
 	if len(entries) == 0 {
 		_, err := fmt.Fprintln(w, "Nothing has been active yet.")
 		return err
@@ -100,7 +100,7 @@ func start(t, now time.Time) string {
 }
 
 // ran tells how long the program was ready.
-func ran(a control.Activation) string {
+func ran(a control.HistoryEntry) string {
 	if a.RanMs != nil {
 		return lasted(a.RanMs, ago)
 	}
@@ -108,7 +108,7 @@ func ran(a control.Activation) string {
 }
 
 // gap tells how long nothing ran before an activation, or how long two programs did.
-func gap(a control.Activation) string {
+func gap(a control.HistoryEntry) string {
 	switch {
 	case a.OverlapMs != nil:
 		return "overlap " + lasted(a.OverlapMs, brief)
@@ -150,7 +150,7 @@ func lasted(ms *int64, tell func(time.Duration) string) string {
 }
 
 // ended tells why an activation ended. How the next one knew stands in its own row.
-func ended(a control.Activation) string {
+func ended(a control.HistoryEntry) string {
 	if a.Active {
 		return "active"
 	}
@@ -167,7 +167,7 @@ func ended(a control.Activation) string {
 }
 
 // fenced tells how an activation could begin.
-func fenced(a control.Activation) string {
+func fenced(a control.HistoryEntry) string {
 	if a.Fenced == election.NoBreadcrumb {
 		return "-"
 	}

@@ -9,9 +9,9 @@ import (
 	"understudy/supervisor/control"
 )
 
-func past(prefix string) []control.Activation {
+func past(prefix string) []control.HistoryEntry {
 	ms := func(n int64) *int64 { return &n }
-	return []control.Activation{
+	return []control.HistoryEntry{
 		{Service: prefix + "db", Node: prefix + "n1", Token: 4294967317, Start: now, Active: true, RanMs: ms(61000), Fenced: "its tree on this machine is dead"},
 		{Service: prefix + "db", Node: prefix + "n2", Token: 9, Start: now, End: &now, RanMs: ms(7200000), GapMs: ms(12), Reason: "stop asked", Fenced: "no breadcrumb was left"},
 		{Service: prefix + "db", Node: prefix + "n3", Token: 5, Start: now.AddDate(0, 0, -1)},
@@ -40,7 +40,7 @@ func TestHistoryTellsWhenWhereHowLongAndWhy(t *testing.T) {
 
 // Who did not reach a primary is told with the reason.
 func TestHistoryTellsWhoDidNotReachAPrimary(t *testing.T) {
-	if got, want := ended(control.Activation{Reason: "not reachable; for 2 of 3: n2, n3"}), "not reachable for 2 of 3: n2, n3"; got != want {
+	if got, want := ended(control.HistoryEntry{Reason: "not reachable; for 2 of 3: n2, n3"}), "not reachable for 2 of 3: n2, n3"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -48,7 +48,7 @@ func TestHistoryTellsWhoDidNotReachAPrimary(t *testing.T) {
 // What nobody wrote down is shown as far as it is known, and an overlap as what it is.
 func TestHistoryShowsABoundedGapAndAnOverlap(t *testing.T) {
 	ms := func(n int64) *int64 { return &n }
-	for want, a := range map[string]control.Activation{
+	for want, a := range map[string]control.HistoryEntry{
 		"5s 5.0s 5.0s":             {RanMs: ms(5000), GapMs: ms(5007), ReadyMs: ms(5000)},
 		"~1m28s-1m31s ~6-8s 100ms": {RanMinMs: ms(88900), RanMaxMs: ms(90100), GapMinMs: ms(6200), GapMaxMs: ms(7900), ReadyMs: ms(100)},
 		"<1m30s >6.2s 0ms":         {RanMaxMs: ms(90100), GapMinMs: ms(6200), ReadyMs: ms(0)},

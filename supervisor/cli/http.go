@@ -23,7 +23,7 @@ func serve(c *config.Config, conf supervisor.Config, board *web.Board) *web.Serv
 		ReadToken:   token("http.read_token_file", c.HTTP.ReadTokenFile, "only clients with the token of http.token_file may look", conf.Logger),
 		Certificate: certificate(c.HTTP.TLS, conf.Logger),
 		Logger:      conf.Logger.Named("http"),
-		Cluster:     control.NewLink(client(c, conf.Auth)),
+		Cluster:     control.NewSharedCluster(client(c, conf.Auth)),
 	})
 }
 

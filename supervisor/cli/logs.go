@@ -97,7 +97,7 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 
 // activeElsewhere is where the output of a service is that another node runs. This host may run that node, too: with `run --node`, or with
 // another config.
-func activeElsewhere(s control.Service, host, file string) string {
+func activeElsewhere(s control.ServiceStatus, host, file string) string {
 	if s.Host != "" && s.Host == host {
 		return fmt.Sprintf("%s is active on %s now, another node of this host: name its config with --config if it is not %s", s.Service, s.Active, file)
 	}

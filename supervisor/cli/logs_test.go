@@ -13,7 +13,7 @@ func TestWhereAnotherNodesOutputIs(t *testing.T) {
 		"other": "db is active on h1 now, and its output is there: type `understudy logs db` on h1",
 		"":      "db is active on h1 now, and its output is there: type `understudy logs db` on h1",
 	} {
-		s := control.Service{Service: "db", Active: "h1", Host: host}
+		s := control.ServiceStatus{Service: "db", Active: "h1", Host: host}
 		if got := activeElsewhere(s, "vm", "u.yaml"); got != want {
 			t.Errorf("active on the host %q: %q, want %q", host, got, want)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // otherFiles tells which nodes of a service have different config files, once for all their services.
-func otherFiles(services []control.Service) (lines []string) {
+func otherFiles(services []control.ServiceStatus) (lines []string) {
 	for _, v := range services {
 		for i := 1; i < len(v.Files); i++ {
 			run := "run"
@@ -27,7 +27,7 @@ func otherFiles(services []control.Service) (lines []string) {
 }
 
 // misconfigured tells why a supervisor does not do what its config says now.
-func misconfigured(to screen, n control.Node) []string {
+func misconfigured(to screen, n control.NodeStatus) []string {
 	if n.Restart {
 		keys, _, _ := strings.Cut(n.Fault, " changed")
 		return to.paintAll(yellow, note(to.width, n.Node+" has a new config. What changed in "+keys+" takes effect when understudy is restarted there."))
@@ -41,7 +41,7 @@ func misconfigured(to screen, n control.Node) []string {
 }
 
 // warned lists the dangerous settings, each once with all nodes that have it.
-func warned(nodes []control.Node) (lines []string) {
+func warned(nodes []control.NodeStatus) (lines []string) {
 	var texts []string
 	by := map[string][]string{}
 	for _, n := range nodes {

@@ -76,11 +76,11 @@ func (f *statusFlags) status(ctx context.Context, c *control.Cluster, services [
 			return s, err
 		}
 	}
-	s.Services = slices.DeleteFunc(s.Services, func(v control.Service) bool {
+	s.Services = slices.DeleteFunc(s.Services, func(v control.ServiceStatus) bool {
 		return f.failed && !grave(v) || f.node != "" && !v.Involves(f.node)
 	})
-	s.Drained = slices.DeleteFunc(s.Drained, func(d control.Drained) bool { return f.node != "" && d.Node != f.node })
-	s.Nodes = slices.DeleteFunc(s.Nodes, func(n control.Node) bool { return f.node != "" && n.Node != f.node })
+	s.Drained = slices.DeleteFunc(s.Drained, func(d control.DrainedNode) bool { return f.node != "" && d.Node != f.node })
+	s.Nodes = slices.DeleteFunc(s.Nodes, func(n control.NodeStatus) bool { return f.node != "" && n.Node != f.node })
 	return s, nil
 }
 
@@ -93,8 +93,8 @@ func knownNode(s control.Status, node string) error {
 	return &control.UnknownError{Kind: "node", Name: node, Known: known}
 }
 
-func grave(v control.Service) bool {
-	return slices.ContainsFunc(v.Faults, func(f control.Fault) bool { return f.Level == control.Grave })
+func grave(v control.ServiceStatus) bool {
+	return slices.ContainsFunc(v.Problems, func(f control.Problem) bool { return f.Level == control.Grave })
 }
 
 func (f *statusFlags) show(ctx context.Context, c *control.Cluster, w io.Writer, services []string) error {
@@ -152,7 +152,7 @@ func checkStatus(w io.Writer, s control.Status) error {
 }
 
 // judged is how a service is, as an exit code and in words.
-func judged(v control.Service) (code int, words string) {
+func judged(v control.ServiceStatus) (code int, words string) {
 	words = fmt.Sprintf("active on %s, ok", v.Active)
 	for _, m := range v.Members {
 		if m.Node == v.Active && m.Health != election.HealthOK {
@@ -171,9 +171,9 @@ func judged(v control.Service) (code int, words string) {
 	if d := v.DrainedActive(); code == 0 && d != nil {
 		return exitPaused, fmt.Sprintf("active on %s, which is %s", v.Active, d.Words)
 	}
-	if code != 0 && len(v.Faults) > 0 {
-		worst := v.Faults[0]
-		for _, f := range v.Faults {
+	if code != 0 && len(v.Problems) > 0 {
+		worst := v.Problems[0]
+		for _, f := range v.Problems {
 			if code == exitUnhealthy && f.Node == v.Active && v.Active != "" { // what it is unhealthy by, before what else is wrong
 				worst = f
 			}
@@ -184,7 +184,7 @@ func judged(v control.Service) (code int, words string) {
 }
 
 // total counts services by how they are.
-func total(services []control.Service) string {
+func total(services []control.ServiceStatus) string {
 	counts, held := map[int]int{}, "paused"
 	for _, v := range services {
 		code, _ := judged(v)
@@ -285,11 +285,11 @@ func (to paper) nothing(s control.Status) []string {
 		return wrap(fmt.Sprintf("%s is connected, and its services are starting, or it has none.", s.Nodes[0].Node), to.width)
 	}
 	return append(wrap("Nothing of Understudy is below "+s.Where+". If that is the right place, start a service on two nodes or more:", to.width),
-		command(to.width, withFlags(control.Command{Words: []string{"understudy run", "--service NAME"}, Wraps: "COMMAND"}, to.flags)...)...)
+		command(to.width, withFlags(control.Remedy{Words: []string{"understudy run", "--service NAME"}, Wraps: "COMMAND"}, to.flags)...)...)
 }
 
 // brief is one line for a service, and what is gravely wrong with it.
-func (to paper) brief(v control.Service, now time.Time) []row {
+func (to paper) brief(v control.ServiceStatus, now time.Time) []row {
 	r := row{cells: []string{v.Service, cmp.Or(v.Active, "nobody"), since(v.Since, now), "", "0"}, colours: make([]colour, 5)}
 	standbys := 0
 	for _, m := range v.Members {
@@ -306,11 +306,11 @@ func (to paper) brief(v control.Service, now time.Time) []row {
 	if v.Paused {
 		r.cells[3], r.colours[3] = strings.TrimSpace(r.cells[3]+" paused"), yellow
 	}
-	r.notes = faultLines(to.screen, v, to.flags, func(f control.Fault) bool { return f.Level == control.Grave })
+	r.notes = problemLines(to.screen, v, to.flags, func(f control.Problem) bool { return f.Level == control.Grave })
 	return []row{r}
 }
 
-func statusRows(to screen, v control.Service, now time.Time, flags []string) []row {
+func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []string) []row {
 	var rows []row
 	for _, m := range v.Members {
 		r := row{
@@ -320,7 +320,7 @@ func statusRows(to screen, v control.Service, now time.Time, flags []string) []r
 		if m.Node == v.Active && v.Token != 0 {
 			r.cells[5] = strconv.FormatInt(v.Token, 10)
 		}
-		r.notes = faults(to, v, m.Node, flags)
+		r.notes = problems(to, v, m.Node, flags)
 		if len(r.notes) == 0 && m.Why != "" && m.Why != v.Order {
 			r.notes = note(to.width, m.Node+": "+m.Why)
 		}
@@ -333,7 +333,7 @@ func statusRows(to screen, v control.Service, now time.Time, flags []string) []r
 		rows = append(rows, row{cells: []string{"", "nobody", "", "", "", ""}})
 	}
 	rows[0].cells[0] = v.Service
-	return append(rows, row{notes: append(copyLines(to, v, now), faults(to, v, "", flags)...)})
+	return append(rows, row{notes: append(copyLines(to, v, now), problems(to, v, "", flags)...)})
 }
 
 var roleColours = map[election.Role]colour{
@@ -345,14 +345,14 @@ var healthColours = map[election.Health]colour{
 	election.HealthStarting: yellow, election.HealthFailing: red, election.HealthUnfit: yellow, election.HealthFailed: red, election.HealthUnknown: red,
 }
 
-// faults tells what is wrong with a node's part, or with the service as a whole, and what mends it.
-func faults(to screen, v control.Service, node string, flags []string) []string {
-	return faultLines(to, v, flags, func(f control.Fault) bool { return f.Node == node })
+// problems tells what is wrong with a node's part, or with the service as a whole, and what mends it.
+func problems(to screen, v control.ServiceStatus, node string, flags []string) []string {
+	return problemLines(to, v, flags, func(f control.Problem) bool { return f.Node == node })
 }
 
-func faultLines(to screen, v control.Service, flags []string, wanted func(control.Fault) bool) []string {
+func problemLines(to screen, v control.ServiceStatus, flags []string, wanted func(control.Problem) bool) []string {
 	var lines []string
-	for _, f := range v.Faults {
+	for _, f := range v.Problems {
 		if !wanted(f) {
 			continue
 		}
@@ -369,7 +369,7 @@ func faultLines(to screen, v control.Service, flags []string, wanted func(contro
 }
 
 // withFlags gives the words of a command with the flags that say which cluster.
-func withFlags(do control.Command, flags []string) []string {
+func withFlags(do control.Remedy, flags []string) []string {
 	i := slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--config ") })
 	switch {
 	case do.Here:

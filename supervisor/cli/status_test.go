@@ -26,42 +26,42 @@ func at(before time.Duration) *time.Time {
 
 // staged is a cluster in which everything happens that status has words for.
 func staged(prefix string) control.Status {
-	member := func(node string, role election.Role, why string, ago time.Duration) control.Member {
+	member := func(node string, role election.Role, why string, ago time.Duration) control.MemberStatus {
 		health := election.HealthOK
 		if role == election.RoleFailed {
 			health = election.HealthFailed
 		}
-		return control.Member{Node: prefix + node, Host: "h", Role: role, Health: health, Why: why, Since: at(ago)}
+		return control.MemberStatus{Node: prefix + node, Host: "h", Role: role, Health: health, Why: why, Since: at(ago)}
 	}
-	s := control.Status{Nodes: []control.Node{}, Services: []control.Service{
+	s := control.Status{Nodes: []control.NodeStatus{}, Services: []control.ServiceStatus{
 		{
 			Service: prefix + "cache", Active: prefix + "n1", Lock: prefix + "n1", Token: 4294967301, Since: at(192 * time.Second),
-			Members: []control.Member{member("n1", "active", "", 192*time.Second), member("n2", "standby", "", 26*time.Hour)},
+			Members: []control.MemberStatus{member("n1", "active", "", 192*time.Second), member("n2", "standby", "", 26*time.Hour)},
 		},
 		{
-			Service: prefix + "db", Lock: prefix + "n2", Fencing: &control.Fencing{Node: prefix + "n1", By: prefix + "n2", Since: at(4 * time.Second)},
-			Members: []control.Member{member("n2", "fencing", "", 4*time.Second)},
+			Service: prefix + "db", Lock: prefix + "n2", Fencing: &control.FencingStatus{Node: prefix + "n1", By: prefix + "n2", Since: at(4 * time.Second)},
+			Members: []control.MemberStatus{member("n2", "fencing", "", 4*time.Second)},
 		},
-		{Service: prefix + "idle", Members: []control.Member{}},
+		{Service: prefix + "idle", Members: []control.MemberStatus{}},
 		{
-			Service: prefix + "mail", Fencing: &control.Fencing{Node: prefix + "n3"},
-			Members: []control.Member{member("n2", "failed", "former active may be alive", 61*time.Second)},
+			Service: prefix + "mail", Fencing: &control.FencingStatus{Node: prefix + "n3"},
+			Members: []control.MemberStatus{member("n2", "failed", "former active may be alive", 61*time.Second)},
 		},
-		{Service: prefix + "news", Fencing: &control.Fencing{Node: prefix + "n3"}, Members: []control.Member{}},
+		{Service: prefix + "news", Fencing: &control.FencingStatus{Node: prefix + "n3"}, Members: []control.MemberStatus{}},
 		{
 			Service: prefix + "solo", Active: prefix + "n1", Lock: prefix + "n1", Token: 7,
-			Members: []control.Member{member("n1", "active", "", time.Hour), {Node: prefix + "n2", Role: "standby", Health: "unfit", Why: "eligible: false in its config", Never: true}},
+			Members: []control.MemberStatus{member("n1", "active", "", time.Hour), {Node: prefix + "n2", Role: "standby", Health: "unfit", Why: "eligible: false in its config", Never: true}},
 		},
-		{Service: prefix + "sole", Active: prefix + "n1", Lock: prefix + "n1", Token: 8, Members: []control.Member{member("n1", "active", "", time.Hour)},
+		{Service: prefix + "sole", Active: prefix + "n1", Lock: prefix + "n1", Token: 8, Members: []control.MemberStatus{member("n1", "active", "", time.Hour)},
 			Kept: []control.Kept{{Path: "/understudy/services/sole/ActiveStandbyElectorLock", Node: prefix + "n1", Session: "0x7", Server: "zk1:2181"}}},
 		{
 			Service: prefix + "still", Active: prefix + "n1", Handing: &control.Handing{From: prefix + "n1", By: "me@op"}, Lock: prefix + "n1", Token: 9, Paused: true, Order: "paused by me",
-			Members: []control.Member{member("n1", "active", "paused by me", time.Hour), member("n2", "paused", "paused by me", time.Hour)},
+			Members: []control.MemberStatus{member("n1", "active", "paused by me", time.Hour), member("n2", "paused", "paused by me", time.Hour)},
 		},
-		{Service: prefix + "web", Members: []control.Member{member("n1", "standby", "", 0)}},
+		{Service: prefix + "web", Members: []control.MemberStatus{member("n1", "standby", "", 0)}},
 	}}
 	for i := range s.Services {
-		s.Services[i].Faults = control.Faults(s.Services[i], now)
+		s.Services[i].Problems = control.Problems(s.Services[i], now)
 	}
 	return s
 }
@@ -186,29 +186,29 @@ func TestACommandThatDoesNotFitGoesOnAsAShellExpects(t *testing.T) {
 // take it for orders, nor a reader for another row, nor a shell for a command.
 func TestWhatOthersWroteIsOnlyText(t *testing.T) {
 	const evil = "x\x1b]0;owned\x07\x1b[2J\u009b31m\nfake  b  active\u202e"
-	s := control.Status{Services: []control.Service{{
+	s := control.Status{Services: []control.ServiceStatus{{
 		Service: "db", Active: "n1", Token: 1, Lock: "n1", Paused: true, Order: "paused by " + evil, Failsafe: []string{evil},
-		Members: []control.Member{{Node: "n1", Role: evil, Health: evil, Why: evil, Since: at(time.Hour)}},
+		Members: []control.MemberStatus{{Node: "n1", Role: evil, Health: evil, Why: evil, Since: at(time.Hour)}},
 	}, {
-		Service: "safe", Active: "n1", Failsafe: []string{"n2", evil}, Members: []control.Member{{Node: "n1", Role: "active"}},
+		Service: "safe", Active: "n1", Failsafe: []string{"n2", evil}, Members: []control.MemberStatus{{Node: "n1", Role: "active"}},
 	}, {
-		Service: "web", Fencing: &control.Fencing{Node: "x; reboot", By: "n2"}, Members: []control.Member{{Node: "n2", Role: "fencing"}},
-	}}, Nodes: []control.Node{{Node: "n1", Fault: evil, Warnings: []string{evil}}}}
+		Service: "web", Fencing: &control.FencingStatus{Node: "x; reboot", By: "n2"}, Members: []control.MemberStatus{{Node: "n2", Role: "fencing"}},
+	}}, Nodes: []control.NodeStatus{{Node: "n1", Fault: evil, Warnings: []string{evil}}}}
 	for i := range s.Services {
-		s.Services[i].Faults = control.Faults(s.Services[i], now)
+		s.Services[i].Problems = control.Problems(s.Services[i], now)
 	}
 	var b bytes.Buffer
 	if err := writeStatus(&b, paper{screen: screen{width: 80}}, s, now); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeHistory(&b, screen{width: 80}, []control.Activation{{Service: "db", Node: evil, Reason: evil, Fenced: evil}}, now, true); err != nil {
+	if err := writeHistory(&b, screen{width: 80}, []control.HistoryEntry{{Service: "db", Node: evil, Reason: evil, Fenced: evil}}, now, true); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\x07\u009b\u202e") {
 		t.Errorf("orders for a terminal:\n%q", b.String())
 	}
 	var asJSON bytes.Buffer
-	var back struct{ Nodes []control.Node }
+	var back struct{ Nodes []control.NodeStatus }
 	if err := errors.Join(writeJSON(&asJSON, s), json.Unmarshal(asJSON.Bytes(), &back)); err != nil {
 		t.Fatal(err)
 	}
@@ -226,13 +226,13 @@ func TestWhatOthersWroteIsOnlyText(t *testing.T) {
 func TestManyServicesTakeALineEach(t *testing.T) {
 	var s control.Status
 	for i := range 25 {
-		v := control.Service{Service: fmt.Sprintf("s%02d", i), Active: "n1", Since: at(time.Minute), Members: []control.Member{
+		v := control.ServiceStatus{Service: fmt.Sprintf("s%02d", i), Active: "n1", Since: at(time.Minute), Members: []control.MemberStatus{
 			{Node: "n1", Role: election.RoleActive, Health: election.HealthOK}, {Node: "n2", Role: election.RoleStandby, Health: election.HealthOK},
 		}}
 		if i == 7 {
-			v.Active, v.Since, v.Members = "", nil, []control.Member{{Node: "n2", Role: election.RoleFailed, Health: election.HealthFailed, Why: "child failed"}}
+			v.Active, v.Since, v.Members = "", nil, []control.MemberStatus{{Node: "n2", Role: election.RoleFailed, Health: election.HealthFailed, Why: "child failed"}}
 		}
-		v.Faults = control.Faults(v, now)
+		v.Problems = control.Problems(v, now)
 		s.Services = append(s.Services, v)
 	}
 	text := func(to paper) string {
@@ -253,30 +253,30 @@ func TestManyServicesTakeALineEach(t *testing.T) {
 }
 
 func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
-	well := control.Service{Service: "well", Active: "n1", Members: []control.Member{{Node: "n1", Role: "active", Health: "ok"}}}
+	well := control.ServiceStatus{Service: "well", Active: "n1", Members: []control.MemberStatus{{Node: "n1", Role: "active", Health: "ok"}}}
 	paused, ill, down := well, well, well
 	paused.Paused, paused.Order = true, "paused by me"
-	ill.Members = []control.Member{{Node: "n1", Role: "active", Health: "failing", Why: "exit code 1"}}
+	ill.Members = []control.MemberStatus{{Node: "n1", Role: "active", Health: "failing", Why: "exit code 1"}}
 	down.Active, down.Members = "", nil
 	drained, beside := well, well
-	drained.Members = []control.Member{{Node: "n1", Role: "active", Health: "ok", Drained: &control.Drained{Node: "n1", Words: "drained by me"}}}
-	beside.Members = append(slices.Clone(well.Members), control.Member{Node: "n2", Role: "standby", Health: "unfit", Drained: &control.Drained{}})
+	drained.Members = []control.MemberStatus{{Node: "n1", Role: "active", Health: "ok", Drained: &control.DrainedNode{Node: "n1", Words: "drained by me"}}}
+	beside.Members = append(slices.Clone(well.Members), control.MemberStatus{Node: "n2", Role: "standby", Health: "unfit", Drained: &control.DrainedNode{}})
 	for _, c := range []struct {
-		services []control.Service
+		services []control.ServiceStatus
 		want     int
 		words    string
 	}{
-		{[]control.Service{well}, 0, "well: active on n1, ok\n"},
-		{[]control.Service{well, paused}, 6, "well: active on n1, paused: Automatic takeovers are off (paused by me).\n2 services: 1 paused, 1 active and ok.\n"},
-		{[]control.Service{paused, ill, well}, 4, "n1 is unhealthy, exit code 1."},
-		{[]control.Service{down, ill, paused}, 5, "no node is active"},
-		{[]control.Service{drained}, 6, "well: active on n1, which is drained by me\n"},
-		{[]control.Service{paused, drained}, 6, "2 services: 2 paused or drained."},
-		{[]control.Service{beside}, 0, "well: active on n1, ok\n"},
+		{[]control.ServiceStatus{well}, 0, "well: active on n1, ok\n"},
+		{[]control.ServiceStatus{well, paused}, 6, "well: active on n1, paused: Automatic takeovers are off (paused by me).\n2 services: 1 paused, 1 active and ok.\n"},
+		{[]control.ServiceStatus{paused, ill, well}, 4, "n1 is unhealthy, exit code 1."},
+		{[]control.ServiceStatus{down, ill, paused}, 5, "no node is active"},
+		{[]control.ServiceStatus{drained}, 6, "well: active on n1, which is drained by me\n"},
+		{[]control.ServiceStatus{paused, drained}, 6, "2 services: 2 paused or drained."},
+		{[]control.ServiceStatus{beside}, 0, "well: active on n1, ok\n"},
 		{nil, 5, "0 services.\n"},
 	} {
 		for i := range c.services {
-			c.services[i].Faults = control.Faults(c.services[i], now)
+			c.services[i].Problems = control.Problems(c.services[i], now)
 		}
 		var b strings.Builder
 		err := checkStatus(&b, control.Status{Services: c.services})
@@ -292,8 +292,8 @@ func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
 
 func TestDrainedNodesAreShownWhereThereIsNoService(t *testing.T) {
 	s := control.Status{
-		Nodes:   []control.Node{{Node: "n1"}},
-		Drained: []control.Drained{{Node: "n1", Words: "drained by me 3m0s ago: new disks"}, {Node: "n2", Words: "drained"}, {Node: "n2; reboot", Words: "drained"}},
+		Nodes:   []control.NodeStatus{{Node: "n1"}},
+		Drained: []control.DrainedNode{{Node: "n1", Words: "drained by me 3m0s ago: new disks"}, {Node: "n2", Words: "drained"}, {Node: "n2; reboot", Words: "drained"}},
 	}
 	var b strings.Builder
 	if err := writeStatus(&b, paper{screen: screen{width: 120}, flags: []string{"--zk zk1"}}, s, now); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // copyLines tell of the copies of a replicated service.
-func copyLines(to screen, v control.Service, now time.Time) (lines []string) {
+func copyLines(to screen, v control.ServiceStatus, now time.Time) (lines []string) {
 	if len(v.Copies) == 0 {
 		return nil
 	}

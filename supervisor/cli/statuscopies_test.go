@@ -13,18 +13,18 @@ import (
 
 // Below its nodes a replicated service has its copies, and how old the primary's position is.
 func TestStatusListsTheCopies(t *testing.T) {
-	copies := []control.Copy{
+	copies := []control.CopyStatus{
 		{Node: "n1", Is: control.CopyPrimary, Words: "primary, position 123456", Asked: at(1200 * time.Millisecond)},
 		{Node: "n2", Is: control.CopyFollower, Words: "follower, position 123450, 6 behind, reaches the primary"},
 		{Node: "n3", Is: control.CopyFollower, Why: "it has no position", Words: "follower (it has no position), position 123000 3m12s ago, 456 behind, does not reach the primary (tcp 10.0.0.1:6379: no answer)"},
 	}
-	v := control.Service{Service: "redis", Active: "n1", Lock: "n1", Token: 4294967317, Since: at(time.Hour), Copies: copies, Members: []control.Member{
+	v := control.ServiceStatus{Service: "redis", Active: "n1", Lock: "n1", Token: 4294967317, Since: at(time.Hour), Copies: copies, Members: []control.MemberStatus{
 		{Node: "n1", Role: election.RoleActive, Health: election.HealthOK, Since: at(time.Hour), Why: "not reachable for 1 of 2: n3"},
 		{Node: "n2", Role: election.RoleStandby, Health: election.HealthOK, Since: at(time.Hour)},
 		{Node: "n3", Role: election.RoleStandby, Health: election.HealthOK, Since: at(time.Hour)},
 	}}
 	var b bytes.Buffer
-	if err := writeStatus(&b, paper{screen: screen{width: 80}}, control.Status{Services: []control.Service{v}}, now); err != nil {
+	if err := writeStatus(&b, paper{screen: screen{width: 80}}, control.Status{Services: []control.ServiceStatus{v}}, now); err != nil {
 		t.Fatal(err)
 	}
 	want := `SERVICE  NODE  ROLE     SINCE  HEALTH       TOKEN

@@ -42,7 +42,7 @@ func switchoverCommand() *cobra.Command {
 		Example: "  understudy switchover db --to db-2 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h := control.Handover{Service: args[0], To: to, Force: force, By: operator()}
+			h := control.Switchover{Service: args[0], To: to, Force: force, By: operator()}
 			h.Tell = func(step string) {
 				if !v.json {
 					fmt.Println("  " + printable.Text(step))
@@ -75,7 +75,7 @@ func switchoverCommand() *cobra.Command {
 	cmd.ValidArgsFunction = v.services
 	v.patient(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "which `node` (default: the first that can)")
-	complete(cmd, "to", v.members(func(s control.Service, m control.Member) bool { return m.Node != s.Active }))
+	complete(cmd, "to", v.members(func(s control.ServiceStatus, m control.MemberStatus) bool { return m.Node != s.Active }))
 	cmd.Flags().BoolVar(&force, "force", false, "even if the target is unhealthy, waits after a failure, or its copy lacks data")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would happen, and order nothing")
 	return cmd

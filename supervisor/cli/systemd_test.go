@@ -120,7 +120,7 @@ func (s *stage) silent(t *testing.T, while time.Duration) {
 
 func TestReadyIsToldOnceTheSupervisorIsUp(t *testing.T) {
 	s := newStage(t, 0)
-	s.boss.board.State(control.State{Service: "db", Role: "standby"})
+	s.boss.board.State(control.LocalStatus{Service: "db", Role: "standby"})
 	s.silent(t, 50*time.Millisecond)
 	s.answer <- true
 	if text := s.hear(t, "READY=1"); !strings.Contains(text, "\nSTATUS=1 service: 0 active, 1 standby; no session with ZooKeeper") {
@@ -137,9 +137,9 @@ func TestStatusFollowsTheServices(t *testing.T) {
 	s := newStage(t, 0)
 	s.answer <- true
 	s.hear(t, "READY=1")
-	s.boss.board.Lease(control.Lease{Session: "0x1"})
+	s.boss.board.Lease(control.LeaseStatus{Session: "0x1"})
 	s.hear(t, "STATUS=0 services: 0 active, 0 standby")
-	s.boss.board.State(control.State{Service: "db", Role: "active"})
+	s.boss.board.State(control.LocalStatus{Service: "db", Role: "active"})
 	s.hear(t, "STATUS=1 service: 1 active, 0 standby")
 	s.boss.board.Faulty("u.yaml:1:1: bad")
 	s.hear(t, "STATUS=1 service: 1 active, 0 standby; u.yaml:1:1: bad")

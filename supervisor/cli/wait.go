@@ -67,7 +67,7 @@ func (f *runFlags) holder(ctx context.Context, node, service string) string {
 	if len(s.Services) == 0 {
 		return "ZooKeeper does not answer, or has no such service"
 	}
-	drained := slices.IndexFunc(s.Drained, func(d control.Drained) bool { return d.Node == node })
+	drained := slices.IndexFunc(s.Drained, func(d control.DrainedNode) bool { return d.Node == node })
 	switch v := s.Services[0]; {
 	case v.Active != "" && v.Since != nil:
 		return fmt.Sprintf("it is active on %s, since %s (%s ago)", v.Active, v.Since.Local().Format(time.DateTime), since(v.Since, time.Now()))

@@ -218,7 +218,7 @@ func (p *picture) text(to screen, now time.Time) string {
 		on, s := p.paper, p.seen.status
 		on.screen = to
 		s.Services = slices.Clone(s.Services)
-		slices.SortStableFunc(s.Services, func(a, b control.Service) int { return cmp.Compare(severity(a), severity(b)) })
+		slices.SortStableFunc(s.Services, func(a, b control.ServiceStatus) int { return cmp.Compare(severity(a), severity(b)) })
 		_ = writeStatus(&b, on, s, now) // into memory
 	}
 	return b.String()
@@ -247,11 +247,11 @@ func (p *picture) head(to screen, now time.Time) string {
 }
 
 // severity orders services by what is wrong with them, the worst first.
-func severity(v control.Service) int {
+func severity(v control.ServiceStatus) int {
 	switch {
 	case grave(v):
 		return 0
-	case len(v.Faults) > 0:
+	case len(v.Problems) > 0:
 		return 1
 	}
 	return 2

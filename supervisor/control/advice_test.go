@@ -10,7 +10,7 @@ import (
 
 // A service whose supervisors are all gone is down, and `forget` is not the first advice.
 func TestAServiceWithoutSupervisorsIsDown(t *testing.T) {
-	got := words(Service{Service: "web", Gone: []Gone{{Node: "a", Since: before(time.Minute), Reason: election.LostTo(election.NoBreadcrumb)}}})
+	got := words(ServiceStatus{Service: "web", Gone: []Gone{{Node: "a", Since: before(time.Minute), Reason: election.LostTo(election.NoBreadcrumb)}}})
 	if len(got) != 2 || !strings.HasPrefix(got[0], "fault: DOWN: no supervisor") || strings.Index(got[0], "systemctl status understudy") > strings.Index(got[0], "understudy forget web") {
 		t.Errorf("got %q", got)
 	}
@@ -21,7 +21,7 @@ func TestAServiceWithoutSupervisorsIsDown(t *testing.T) {
 
 // Where a config file has the service, nobody is told to wrap a command by hand.
 func TestAServiceOfAFileNeedsTheFileOnAnotherHost(t *testing.T) {
-	v := Service{Service: "web", Active: "a", Members: []Member{{Node: "a", Role: election.RoleActive, Health: election.HealthOK}}, FromFile: true}
+	v := ServiceStatus{Service: "web", Active: "a", Members: []MemberStatus{{Node: "a", Role: election.RoleActive, Health: election.HealthOK}}, FromFile: true}
 	if got := words(v); len(got) != 1 || !strings.Contains(got[0], "Start understudy on another host with the same config.") || strings.Contains(got[0], "understudy run") {
 		t.Errorf("got %q", got)
 	}
@@ -29,15 +29,15 @@ func TestAServiceOfAFileNeedsTheFileOnAnotherHost(t *testing.T) {
 
 // A reason is told once, and in words: the output's command is the one that finds it.
 func TestAReasonIsToldOnce(t *testing.T) {
-	m := Member{Node: "a", Role: election.RoleFailed, Health: election.HealthFailed, Why: "child done: the program ended: exit code 0", Since: before(time.Second)}
-	got := strings.Join(words(Service{Service: "web", Members: []Member{m}}), "\n")
+	m := MemberStatus{Node: "a", Role: election.RoleFailed, Health: election.HealthFailed, Why: "child done: the program ended: exit code 0", Since: before(time.Second)}
+	got := strings.Join(words(ServiceStatus{Service: "web", Members: []MemberStatus{m}}), "\n")
 	if !strings.Contains(got, "a failed here 1s ago, the program ended: exit code 0. It tries again later. A program that should keep running must stay in the foreground.") ||
 		!strings.Contains(got, "journalctl -t web") {
 		t.Errorf("got %q", got)
 	}
-	m = Member{Node: "a", Role: election.RoleActive, Health: election.HealthFailing, Why: "unhealthy: tcp: refused"}
+	m = MemberStatus{Node: "a", Role: election.RoleActive, Health: election.HealthFailing, Why: "unhealthy: tcp: refused"}
 	m.Logs = true
-	if got := strings.Join(words(Service{Service: "web", Active: "a", Members: []Member{m}}), ""); !strings.Contains(got, "a is unhealthy, tcp: refused.") || !strings.Contains(got, "understudy logs web") {
+	if got := strings.Join(words(ServiceStatus{Service: "web", Active: "a", Members: []MemberStatus{m}}), ""); !strings.Contains(got, "a is unhealthy, tcp: refused.") || !strings.Contains(got, "understudy logs web") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"understudy/election"
 )
 
-// Copy is a node's copy of a replicated service.
-type Copy struct {
+// CopyStatus is a node's copy of a replicated service.
+type CopyStatus struct {
 	Node  string `json:"node"`
 	Is    string `json:"is"`            // primary, follower, or unknown
 	Why   string `json:"why,omitempty"` // that is not known, or it has no position
@@ -41,7 +41,7 @@ const NothingReported = "it has reported nothing"
 const oldPosition = 10 * time.Second
 
 // copiesOf describes the copies of a service by what their nodes have told of them, and by the heartbeats, the primary first.
-func copiesOf(v Service, told map[string]election.Copy, nodes []Node, now time.Time) (all []Copy) {
+func copiesOf(v ServiceStatus, told map[string]election.Copy, nodes []NodeStatus, now time.Time) (all []CopyStatus) {
 	if len(told)+len(v.Known) == 0 {
 		return nil
 	}
@@ -58,7 +58,7 @@ func copiesOf(v Service, told map[string]election.Copy, nodes []Node, now time.T
 	known = known && primary.Token == v.Token && v.Active != ""
 	for _, node := range names {
 		one, ok := told[node]
-		c := Copy{Node: node, Is: one.Role, Why: one.Why, Promotion: one.Followed, Toward: one.Toward}
+		c := CopyStatus{Node: node, Is: one.Role, Why: one.Why, Promotion: one.Followed, Toward: one.Toward}
 		switch {
 		case !ok:
 			c.Is, c.Why = CopyUnknown, NothingReported
@@ -82,13 +82,13 @@ func copiesOf(v Service, told map[string]election.Copy, nodes []Node, now time.T
 		c.Words = c.words(v, now)
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b Copy) int {
+	slices.SortFunc(all, func(a, b CopyStatus) int {
 		return cmp.Or(-cmp.Compare(first(a), first(b)), strings.Compare(a.Node, b.Node))
 	})
 	return all
 }
 
-func first(c Copy) int {
+func first(c CopyStatus) int {
 	if c.Is == CopyPrimary {
 		return 1
 	}
@@ -96,7 +96,7 @@ func first(c Copy) int {
 }
 
 // words are all that is known, but for what goes without saying.
-func (c Copy) words(v Service, now time.Time) string {
+func (c CopyStatus) words(v ServiceStatus, now time.Time) string {
 	parts := []string{c.Is}
 	if c.Why != "" {
 		parts[0] += " (" + c.Why + ")"
@@ -129,7 +129,7 @@ func (c Copy) words(v Service, now time.Time) string {
 }
 
 // PositionAge is how old the primary's newest position is; false: there is none.
-func (s Service) PositionAge(now time.Time) (time.Duration, bool) {
+func (s ServiceStatus) PositionAge(now time.Time) (time.Duration, bool) {
 	for _, c := range s.Copies {
 		if c.Is == CopyPrimary && c.Asked != nil {
 			return max(now.Sub(*c.Asked), 0), true

@@ -74,8 +74,8 @@ func TestWithoutAPrimaryNoCopyIsBehind(t *testing.T) {
 		return map[string]election.At{"db": {Token: token, Position: 5}}
 	}
 	told := map[string]election.Copy{"a": {Role: "follower", Followed: 9, Promoted: 9}, "b": {Role: "follower", Followed: 9}, "c": {Role: "follower"}, "old": {}}
-	nodes := []Node{{Node: "a", At: at(9)}, {Node: "b", At: at(9)}}
-	for _, v := range []Service{{Service: "db", Token: 0}, {Service: "db", Active: "a", Token: 12}} {
+	nodes := []NodeStatus{{Node: "a", At: at(9)}, {Node: "b", At: at(9)}}
+	for _, v := range []ServiceStatus{{Service: "db", Token: 0}, {Service: "db", Active: "a", Token: 12}} {
 		for _, c := range copiesOf(v, told, nodes, began) {
 			want := map[string]string{"a": "follower, data of promotion 9, position 5", "b": "follower, data of promotion 9, position 5", "c": "follower, has followed no promotion", "old": "follower, has followed no promotion"}[c.Node]
 			if c.Words != want || c.Behind != nil {

@@ -113,7 +113,7 @@ func TestDownIsFromTheLastProofThatThePreviousProgramRanToReadyHere(t *testing.T
 }
 
 // lengths are the lengths in the JSON of an activation.
-func lengths(t *testing.T, a Activation) string {
+func lengths(t *testing.T, a HistoryEntry) string {
 	t.Helper()
 	text, err := json.Marshal(a)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Drained is a node that an operator keeps out of all services.
-type Drained struct {
+// DrainedNode is a node that an operator keeps out of all services.
+type DrainedNode struct {
 	Node  string     `json:"node"`
 	Since *time.Time `json:"since"`
 	By    string     `json:"by"`
@@ -25,16 +25,16 @@ type Drained struct {
 	Words string     `json:"-"` // all of it, with how long ago that was
 }
 
-func parseDrained(name string, z znode) Drained {
+func parseDrained(name string, z znode) DrainedNode {
 	d := election.ReadDrained(z.data, z.stat)
-	return Drained{name, when(d.Since), d.By, d.Why, d.WordsAt(time.Now())}
+	return DrainedNode{name, when(d.Since), d.By, d.Why, d.WordsAt(time.Now())}
 }
 
 // Undrain is the command that ends it; empty: a stranger has chosen its name.
-func (d Drained) Undrain() Command {
-	do := command("understudy undrain", d.Node)
+func (d DrainedNode) Undrain() Remedy {
+	do := remedy("understudy undrain", d.Node)
 	if !safe.MatchString(do.String()) {
-		return Command{}
+		return Remedy{}
 	}
 	return do
 }
@@ -184,16 +184,16 @@ func (s Status) standing(node string) (all []Departure) {
 	return all
 }
 
-func (s Status) service(name string) Service {
+func (s Status) service(name string) ServiceStatus {
 	for _, v := range s.Services {
 		if v.Service == name {
 			return v
 		}
 	}
-	return Service{Service: name}
+	return ServiceStatus{Service: name}
 }
 
-func (s Status) drained(node string) *Drained {
+func (s Status) drained(node string) *DrainedNode {
 	for i := range s.Drained {
 		if s.Drained[i].Node == node {
 			return &s.Drained[i]
@@ -203,14 +203,14 @@ func (s Status) drained(node string) *Drained {
 }
 
 // DrainedActive tells why the active node is to give the service away; nil: it is not.
-func (s Service) DrainedActive() *Drained { return member(s, s.Active).Drained }
+func (s ServiceStatus) DrainedActive() *DrainedNode { return member(s, s.Active).Drained }
 
 // IsDrained reports whether an operator keeps the node out of all services.
 func (s Status) IsDrained(node string) bool { return s.drained(node) != nil }
 
 // Connected reports whether the node's supervisor is.
 func (s Status) Connected(node string) bool {
-	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Node == node })
+	return slices.ContainsFunc(s.Nodes, func(n NodeStatus) bool { return n.Node == node })
 }
 
 // NodeNames are all nodes that are known, connected or not.
@@ -238,7 +238,7 @@ func (s Status) stuck(node string) (why []string) {
 		case v.Lock != node:
 		case v.Paused:
 			why = append(why, fmt.Sprintf("%s is %s: `understudy resume %s` first", v.Service, v.Order, v.Service))
-		case !slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != node && fit(m) }):
+		case !slices.ContainsFunc(v.Members, func(m MemberStatus) bool { return m.Node != node && fit(m) }):
 			why = append(why, fmt.Sprintf("no other node could take %s: %s", v.Service, others(v)))
 		}
 	}

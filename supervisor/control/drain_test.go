@@ -33,21 +33,21 @@ func TestADrainIsRefusedWhereNoOtherNodeIsFit(t *testing.T) {
 	if len(s.Drained) != 1 || s.Drained[0].Node != "one" || s.Drained[0].By != "me" || s.Drained[0].Why != "new disks" || s.Drained[0].Since == nil {
 		t.Fatalf("%+v", s.Drained)
 	}
-	if db := s.service("db"); db.Members[0].Drained == nil || !slices.ContainsFunc(db.Faults, func(f Fault) bool {
+	if db := s.service("db"); db.Members[0].Drained == nil || !slices.ContainsFunc(db.Problems, func(f Problem) bool {
 		return f.Node == "one" && f.Level == Warning && strings.HasPrefix(f.What, "one is drained by me ") && strings.HasSuffix(f.What, "ago: new disks.")
 	}) {
-		t.Errorf("%+v", db.Faults)
+		t.Errorf("%+v", db.Problems)
 	}
-	if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: "two"}); err != nil {
+	if _, err := b.c.Ready(t.Context(), Switchover{Service: "db", To: "two"}); err != nil {
 		t.Error(err)
 	}
 	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "two"}); err != nil {
 		t.Error("a standby cannot be drained:", err)
 	}
-	if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is drained") {
+	if _, err := b.c.Ready(t.Context(), Switchover{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is drained") {
 		t.Error(err)
 	}
-	if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: "two", Force: true}); err != nil {
+	if _, err := b.c.Ready(t.Context(), Switchover{Service: "db", To: "two", Force: true}); err != nil {
 		t.Error(err)
 	}
 	for _, want := range []bool{true, false} {

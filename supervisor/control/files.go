@@ -7,7 +7,7 @@ import (
 )
 
 // filesOf groups the nodes that run a service by the config files that they have; nil: all have the same, as far as they say.
-func filesOf(v Service, nodes []Node) [][]string {
+func filesOf(v ServiceStatus, nodes []NodeStatus) [][]string {
 	bySum := map[string][]string{}
 	for _, n := range nodes {
 		if n.Sum != "" && v.Involves(n.Node) {

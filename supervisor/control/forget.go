@@ -60,7 +60,7 @@ func (c *Cluster) forgetNode(ctx context.Context, s Status, node string) error {
 
 // forgetService deletes a service's znodes in one transaction. A node that joins at the same time has made one of its own, and the
 // transaction fails, or it makes them anew.
-func (c *Cluster) forgetService(ctx context.Context, v Service) error {
+func (c *Cluster) forgetService(ctx context.Context, v ServiceStatus) error {
 	p := election.Paths{Root: c.root, Service: v.Service}
 	for tries := range patience {
 		if err := backOff(ctx, tries); err != nil {
@@ -100,7 +100,7 @@ func (c *Cluster) forgetService(ctx context.Context, v Service) error {
 func parent(of string) string { return of[:strings.LastIndexByte(of, '/')] }
 
 // lives tells why a service cannot be forgotten; "": it can.
-func lives(v Service) string {
+func lives(v ServiceStatus) string {
 	switch {
 	case v.Lock != "":
 		return fmt.Sprintf("%s holds the lock of %s", v.Lock, v.Service)

@@ -20,7 +20,7 @@ func FuzzStatus(f *testing.F) {
 	f.Fuzz(func(t *testing.T, lock, crumb, member []byte, held, marked bool) {
 		locked := znode{exists: held, data: lock, stat: zk.Stat{EphemeralOwner: holder, Czxid: 9}}
 		trail := znode{exists: marked, data: crumb, stat: zk.Stat{Czxid: 5}}
-		s := describe("db", locked, trail, []Member{parseMember("a", znode{data: member})})
+		s := describe("db", locked, trail, []MemberStatus{parseMember("a", znode{data: member})})
 		read, err := election.ReadBreadCrumb(crumb)
 		switch by := held && marked && err == nil && read.Session == election.SessionName(holder); {
 		case by != (s.Active != ""):
@@ -32,7 +32,7 @@ func FuzzStatus(f *testing.F) {
 		case held == (s.Lock == ""):
 			t.Errorf("lock %q", s.Lock)
 		}
-		printable(t, Status{Services: []Service{s}, Nodes: []Node{parseNode("a", znode{data: member})}})
+		printable(t, Status{Services: []ServiceStatus{s}, Nodes: []NodeStatus{parseNode("a", znode{data: member})}})
 	})
 }
 

@@ -20,7 +20,7 @@ type Gone struct {
 const lookBack = 4
 
 // gone finds the nodes that are missed where no node is active, or none stands by.
-func (c *Cluster) gone(ctx context.Context, v *Service, nodes []Node) error {
+func (c *Cluster) gone(ctx context.Context, v *ServiceStatus, nodes []NodeStatus) error {
 	if v.Active != "" && v.standby() {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (c *Cluster) gone(ctx context.Context, v *Service, nodes []Node) error {
 			return err
 		}
 		a := parseActivation(n.data)
-		here := slices.ContainsFunc(nodes, func(n Node) bool { return n.Node == a.Node })
+		here := slices.ContainsFunc(nodes, func(n NodeStatus) bool { return n.Node == a.Node })
 		if !n.exists || a.Node == "" || here || v.Involves(a.Node) && v.Fencing == nil ||
 			slices.ContainsFunc(v.Gone, func(g Gone) bool { return g.Node == a.Node }) {
 			continue
@@ -47,7 +47,7 @@ func (c *Cluster) gone(ctx context.Context, v *Service, nodes []Node) error {
 	return nil
 }
 
-func (g Gone) fault(now time.Time) Fault {
+func (g Gone) problem(now time.Time) Problem {
 	what := g.Node + " was active, and is not connected any more"
 	if g.Since != nil {
 		what = fmt.Sprintf("%s was active until%s, and is not connected now", g.Node, agoWords(g.Since, now))
@@ -55,5 +55,5 @@ func (g Gone) fault(now time.Time) Fault {
 	if g.Reason != "" {
 		what += " (" + plain.Replace(string(g.Reason)) + ")"
 	}
-	return Fault{Level: Warning, What: what + "."}
+	return Problem{Level: Warning, What: what + "."}
 }

@@ -10,8 +10,8 @@ import (
 	"understudy/election"
 )
 
-// Activation is one entry of the history. All times are those of the clock of the node that wrote them.
-type Activation struct {
+// HistoryEntry is one entry of the history. All times are those of the clock of the node that wrote them.
+type HistoryEntry struct {
 	Service string     `json:"service"`
 	Node    string     `json:"node"`
 	Token   int64      `json:"token"`
@@ -44,12 +44,12 @@ type Activation struct {
 }
 
 // History reads the activations of the services named, or of all, newest first.
-func (c *Cluster) History(ctx context.Context, names ...string) ([]Activation, error) {
+func (c *Cluster) History(ctx context.Context, names ...string) ([]HistoryEntry, error) {
 	names, err := c.Services(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
-	found := make([][]Activation, len(names))
+	found := make([][]HistoryEntry, len(names))
 	err = all(len(names), func(i int) (err error) {
 		found[i], err = activations(ctx, c.znodes, names[i])
 		return err
@@ -57,14 +57,14 @@ func (c *Cluster) History(ctx context.Context, names ...string) ([]Activation, e
 	if err != nil {
 		return nil, err
 	}
-	entries := append([]Activation{}, slices.Concat(found...)...)
-	slices.SortStableFunc(entries, func(a, b Activation) int {
+	entries := append([]HistoryEntry{}, slices.Concat(found...)...)
+	slices.SortStableFunc(entries, func(a, b HistoryEntry) int {
 		return cmp.Or(b.Start.Compare(a.Start), cmp.Compare(b.Token, a.Token))
 	})
 	return entries, nil
 }
 
-func activations(ctx context.Context, z znodes, service string) ([]Activation, error) {
+func activations(ctx context.Context, z znodes, service string) ([]HistoryEntry, error) {
 	p := election.Paths{Root: z.root, Service: service}
 	written, err := list(ctx, z, p.History(), func(_ string, n znode) election.Activation { return parseActivation(n.data) })
 	if err != nil {
@@ -85,11 +85,11 @@ func parseActivation(data []byte) election.Activation {
 }
 
 // chain derives from entries in their order what each has to do with the former one.
-func chain(service string, written []election.Activation, lock znode, now time.Time) []Activation {
-	all := make([]Activation, len(written))
+func chain(service string, written []election.Activation, lock znode, now time.Time) []HistoryEntry {
+	all := make([]HistoryEntry, len(written))
 	ran := -1 // the last one whose programs ran
 	for i, w := range written {
-		a := Activation{
+		a := HistoryEntry{
 			Service: service, Node: w.Node, Token: w.Token, Start: w.Start, Started: w.Started, Ready: w.Ready, End: w.End, EndMin: w.EndMin, EndMax: w.EndMax,
 			Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0), Active: w.End == nil && lock.exists && tokenOf(lock) == w.Token,
 		}
@@ -126,7 +126,7 @@ func chain(service string, written []election.Activation, lock znode, now time.T
 
 // ready is when the programs were ready, or nil if they never were. Older versions did not write it, and had programs that are ready at
 // once in mind.
-func (a *Activation) ready() *time.Time {
+func (a *HistoryEntry) ready() *time.Time {
 	if a.Started == nil {
 		ready := a.Start.Add(time.Duration(a.FenceMs) * time.Millisecond)
 		return &ready
@@ -135,7 +135,7 @@ func (a *Activation) ready() *time.Time {
 }
 
 // since measures what lies between the previous activation that ran and this one.
-func (a *Activation) since(previous *Activation, ready time.Time) {
+func (a *HistoryEntry) since(previous *HistoryEntry, ready time.Time) {
 	started := ready
 	if a.Started != nil {
 		started = *a.Started
@@ -155,7 +155,7 @@ func (a *Activation) since(previous *Activation, ready time.Time) {
 }
 
 // ends is when the programs ran last.
-func (a *Activation) ends() span {
+func (a *HistoryEntry) ends() span {
 	if a.EndMin != nil || a.EndMax != nil {
 		return span{a.EndMin, a.EndMax}
 	}

@@ -19,7 +19,7 @@ type Heartbeat struct{ Session, At, Timeout int64 }
 
 // silent lists, by session, nodes without a heartbeat for two session timeouts before the newest one of all nodes. A lock that is that old
 // and whose session has no node counts as well: a live supervisor makes its znode again with its next heartbeat.
-func silent(nodes []Node, lock Heartbeat, holder string) map[int64]string {
+func silent(nodes []NodeStatus, lock Heartbeat, holder string) map[int64]string {
 	newest, timeout := int64(0), lock.Timeout
 	for _, n := range nodes {
 		newest, timeout = max(newest, n.Beat.At), max(timeout, n.Beat.Timeout)
@@ -40,7 +40,7 @@ func silent(nodes []Node, lock Heartbeat, holder string) map[int64]string {
 
 // keep finds what silent sessions keep of a service. While nobody has the lock, that can be a place in the queue of a session whose node is
 // gone as well.
-func (c *Cluster) keep(ctx context.Context, s *Service, nodes []Node) error {
+func (c *Cluster) keep(ctx context.Context, s *ServiceStatus, nodes []NodeStatus) error {
 	gone := silent(nodes, s.Held, s.Lock)
 	if len(gone) == 0 && s.Held.Session != 0 {
 		return nil
@@ -73,12 +73,12 @@ func (c *Cluster) keep(ctx context.Context, s *Service, nodes []Node) error {
 	return nil
 }
 
-// fault tells an operator how to delete it. The breadcrumb stays, so that the next node fences the one that is gone.
-func (k Kept) fault() Fault {
-	f := Fault{
+// problem tells an operator how to delete it. The breadcrumb stays, so that the next node fences the one that is gone.
+func (k Kept) problem() Problem {
+	f := Problem{
 		Level: Grave, What: fmt.Sprintf("Session %s of %s has sent no heartbeat for two session timeouts, but ZooKeeper keeps its znode %s, "+
 			"which blocks other nodes.", k.Session, k.Node, k.Path),
-		Hint: "If this lasts, delete it:", Do: Command{Words: []string{"zkCli.sh -server " + k.Server, "delete " + k.Path}, Here: true},
+		Hint: "If this lasts, delete it:", Do: Remedy{Words: []string{"zkCli.sh -server " + k.Server, "delete " + k.Path}, Here: true},
 	}
 	if k.Auth {
 		f.Hint = "If this lasts, type `addauth digest USER:PASSWORD` and `delete " + k.Path + "` in:"

@@ -11,24 +11,24 @@ import (
 )
 
 func TestSilenceIsTwoSessionTimeoutsByTheNewestHeartbeat(t *testing.T) {
-	node := func(name string, session, at int64) Node {
-		return Node{Node: name, Beat: Heartbeat{Session: session, At: at, Timeout: 1000}}
+	node := func(name string, session, at int64) NodeStatus {
+		return NodeStatus{Node: name, Beat: Heartbeat{Session: session, At: at, Timeout: 1000}}
 	}
 	b := node("b", 2, 10_000)
 	for name, c := range map[string]struct {
-		nodes []Node
+		nodes []NodeStatus
 		lock  Heartbeat
 		gone  bool
 	}{
-		"it sends heartbeats":                       {[]Node{node("a", 1, 8000), b}, Heartbeat{Session: 1}, false},
-		"it sends none":                             {[]Node{node("a", 1, 7999), b}, Heartbeat{Session: 1}, true},
-		"nobody does":                               {[]Node{node("a", 1, 7999)}, Heartbeat{Session: 1}, false},
-		"its timeout is longer":                     {[]Node{node("a", 1, 7999), b}, Heartbeat{Session: 1, Timeout: 1001}, false},
-		"its znode is missing":                      {[]Node{b}, Heartbeat{Session: 1, At: 7999}, true},
-		"its znode is missing and its lock is new":  {[]Node{b}, Heartbeat{Session: 1, At: 8000}, false},
-		"its node is back and the old lock remains": {[]Node{node("a", 3, 9990), b}, Heartbeat{Session: 1, At: 7999}, true},
-		"a restored znode":                          {[]Node{node("a", 0, 7999), b}, Heartbeat{}, false},
-		"no timeout is known":                       {[]Node{{Node: "a", Beat: Heartbeat{Session: 1}}, {Node: "b", Beat: Heartbeat{2, 10_000, 0}}}, Heartbeat{}, false},
+		"it sends heartbeats":                       {[]NodeStatus{node("a", 1, 8000), b}, Heartbeat{Session: 1}, false},
+		"it sends none":                             {[]NodeStatus{node("a", 1, 7999), b}, Heartbeat{Session: 1}, true},
+		"nobody does":                               {[]NodeStatus{node("a", 1, 7999)}, Heartbeat{Session: 1}, false},
+		"its timeout is longer":                     {[]NodeStatus{node("a", 1, 7999), b}, Heartbeat{Session: 1, Timeout: 1001}, false},
+		"its znode is missing":                      {[]NodeStatus{b}, Heartbeat{Session: 1, At: 7999}, true},
+		"its znode is missing and its lock is new":  {[]NodeStatus{b}, Heartbeat{Session: 1, At: 8000}, false},
+		"its node is back and the old lock remains": {[]NodeStatus{node("a", 3, 9990), b}, Heartbeat{Session: 1, At: 7999}, true},
+		"a restored znode":                          {[]NodeStatus{node("a", 0, 7999), b}, Heartbeat{}, false},
+		"no timeout is known":                       {[]NodeStatus{{Node: "a", Beat: Heartbeat{Session: 1}}, {Node: "b", Beat: Heartbeat{2, 10_000, 0}}}, Heartbeat{}, false},
 	} {
 		gone := silent(c.nodes, c.lock, "a")
 		if got := gone[1] == "a"; got != c.gone || len(gone) > 1 || len(gone) == 1 && !c.gone {
@@ -58,7 +58,7 @@ func TestWhatASilentSessionKeepsIsNamed(t *testing.T) {
 	}
 	named := func() (all []string) {
 		s := b.status()
-		for _, f := range s.Services[0].Faults {
+		for _, f := range s.Services[0].Problems {
 			if strings.HasPrefix(f.What, "Session "+one.id()+" of one has sent no heartbeat") && f.Level == Grave && f.Do.Here {
 				all = append(all, f.Do.String())
 			}
@@ -83,8 +83,8 @@ func TestWhatASilentSessionKeepsIsNamed(t *testing.T) {
 	}
 	secret := *b.c
 	secret.auth = &election.Auth{}
-	if s, err := secret.Status(t.Context()); err != nil || s.Services[0].Faults[0].Do.String() != "zkCli.sh -server "+b.addr ||
-		!strings.Contains(s.Services[0].Faults[0].Hint, "`delete "+paths("db").Lock()+"`") {
+	if s, err := secret.Status(t.Context()); err != nil || s.Services[0].Problems[0].Do.String() != "zkCli.sh -server "+b.addr ||
+		!strings.Contains(s.Services[0].Problems[0].Hint, "`delete "+paths("db").Lock()+"`") {
 		t.Errorf("with credentials: %+v, %v", s, err)
 	}
 	last(one, "one")

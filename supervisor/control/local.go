@@ -6,16 +6,16 @@ import (
 	"understudy/election"
 )
 
-// Lease is how far a supervisor's lease of one session reaches. A zero Lease is none.
-type Lease struct {
+// LeaseStatus is how far a supervisor's lease of one session reaches. A zero LeaseStatus is none.
+type LeaseStatus struct {
 	Session string
 	End     time.Duration // on the machine's clock
 	Held    bool          // by the promises of other members, in place of ZooKeeper
 	Took    time.Duration // what the heartbeat that says so took; 0: not known
 }
 
-// State is how a service stands on the supervisor's own node.
-type State struct {
+// LocalStatus is how a service stands on the supervisor's own node.
+type LocalStatus struct {
 	Service string
 	Role    election.Role
 	Reason  election.Reason // why it has this role
@@ -28,5 +28,5 @@ type State struct {
 	// Follows tells, for a replicated service, why nobody should read from this node's copy; "": it follows the primary, and has its data.
 	Follows func() string
 	// Copy tells, for a replicated service, how this node's copy is.
-	Copy func() Copy
+	Copy func() CopyStatus
 }

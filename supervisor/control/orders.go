@@ -95,7 +95,7 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, field fun
 }
 
 // meanwhile describes an active node that does not get ready.
-func (c *Cluster) meanwhile(ctx context.Context, before Service) string {
+func (c *Cluster) meanwhile(ctx context.Context, before ServiceStatus) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	now, err := c.one(ctx, before.Service)

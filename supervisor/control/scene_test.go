@@ -145,7 +145,7 @@ func (b *bed) status(names ...string) Status {
 }
 
 // memberNames is who is listed, in that order.
-func memberNames(s Service) []string {
+func memberNames(s ServiceStatus) []string {
 	var names []string
 	for _, m := range s.Members {
 		names = append(names, m.Node)

@@ -13,51 +13,51 @@ import (
 
 // Status is what ZooKeeper says of a cluster.
 type Status struct {
-	Services []Service `json:"services"`
-	Nodes    []Node    `json:"nodes"`
-	Drained  []Drained `json:"drained,omitempty"` // connected or not
-	Where    string    `json:"-"`                 // the root, and a server that was asked
+	Services []ServiceStatus `json:"services"`
+	Nodes    []NodeStatus    `json:"nodes"`
+	Drained  []DrainedNode   `json:"drained,omitempty"` // connected or not
+	Where    string          `json:"-"`                 // the root, and a server that was asked
 }
 
-// Service says who is active, or why nobody is.
-type Service struct {
-	Service string     `json:"service"`
-	Active  string     `json:"active"` // empty: nobody
-	Host    string     `json:"host"`
-	Pid     int        `json:"pid"` // of the supervisor
-	Since   *time.Time `json:"since"`
-	Token   int64      `json:"token"`
-	Paused  bool       `json:"paused"`
-	Order   string     `json:"order"` // why it is paused, and by whom
-	Handing *Handing   `json:"switchover"`
-	Lock    string     `json:"lock"` // the node that holds the lock: not active yet while it is fencing
-	Fencing *Fencing   `json:"fencing"`
-	Members []Member   `json:"members"`
-	Gone    []Gone     `json:"gone,omitempty"` // only where no node is active, or none stands by
+// ServiceStatus says who is active, or why nobody is.
+type ServiceStatus struct {
+	Service string         `json:"service"`
+	Active  string         `json:"active"` // empty: nobody
+	Host    string         `json:"host"`
+	Pid     int            `json:"pid"` // of the supervisor
+	Since   *time.Time     `json:"since"`
+	Token   int64          `json:"token"`
+	Paused  bool           `json:"paused"`
+	Order   string         `json:"order"` // why it is paused, and by whom
+	Handing *Handing       `json:"switchover"`
+	Lock    string         `json:"lock"` // the node that holds the lock: not active yet while it is fencing
+	Fencing *FencingStatus `json:"fencing"`
+	Members []MemberStatus `json:"members"`
+	Gone    []Gone         `json:"gone,omitempty"` // only where no node is active, or none stands by
 	// Failsafe names the nodes by whose promises the active one would go on, should ZooKeeper be gone; none: it would not.
 	Failsafe []string `json:"failsafe,omitempty"`
 	// Files groups its nodes by the config files that they run, the largest group first; none: they are the same.
-	Files    [][]string `json:"config_files,omitempty"`
-	Copies   []Copy     `json:"copies,omitempty"` // of a replicated service
-	Faults   []Fault    `json:"faults"`
-	Stray    string     `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
-	Kept     []Kept     `json:"-"`
-	FromFile bool       `json:"-"` // its active node has it from a config file
-	Held     Heartbeat  `json:"-"` // what the lock and the breadcrumb of its holder show
+	Files    [][]string   `json:"config_files,omitempty"`
+	Copies   []CopyStatus `json:"copies,omitempty"` // of a replicated service
+	Problems []Problem    `json:"faults"`
+	Stray    string       `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
+	Kept     []Kept       `json:"-"`
+	FromFile bool         `json:"-"` // its active node has it from a config file
+	Held     Heartbeat    `json:"-"` // what the lock and the breadcrumb of its holder show
 
 	Told  map[string]election.Copy `json:"-"` // of copies
 	Known []string                 `json:"-"` // the nodes that have, or had, a copy
 }
 
 // Involves reports whether a node has a part in the service.
-func (s Service) Involves(node string) bool {
+func (s ServiceStatus) Involves(node string) bool {
 	return s.Active == node || s.Lock == node || s.Fencing != nil && s.Fencing.Node == node ||
-		slices.ContainsFunc(s.Members, func(m Member) bool { return m.Node == node })
+		slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return m.Node == node })
 }
 
 // standby reports whether another node could take the service now.
-func (s Service) standby() bool {
-	return slices.ContainsFunc(s.Members, func(m Member) bool {
+func (s ServiceStatus) standby() bool {
+	return slices.ContainsFunc(s.Members, func(m MemberStatus) bool {
 		return m.Node != s.Active && m.Role == election.RoleStandby && m.Health == election.HealthOK && m.Drained == nil
 	})
 }
@@ -70,8 +70,8 @@ type Handing struct {
 	Deadline time.Time `json:"deadline"`
 }
 
-// Fencing says whose child may still be running while somebody else wants to be active.
-type Fencing struct {
+// FencingStatus says whose child may still be running while somebody else wants to be active.
+type FencingStatus struct {
 	Node  string     `json:"node"` // empty: the breadcrumb cannot be read
 	Host  string     `json:"host"`
 	By    string     `json:"by"` // empty: nobody holds the lock
@@ -79,8 +79,8 @@ type Fencing struct {
 	Token int64      `json:"token"`
 }
 
-// Member is a candidate's own word on itself. A node that holds the lock and has not said anything yet is one too.
-type Member struct {
+// MemberStatus is a candidate's own word on itself. A node that holds the lock and has not said anything yet is one too.
+type MemberStatus struct {
 	Node   string          `json:"node"`
 	Host   string          `json:"host"`
 	Role   election.Role   `json:"role"`
@@ -88,18 +88,18 @@ type Member struct {
 	Why    string          `json:"why"`
 	Since  *time.Time      `json:"since"`
 	// Restarts counts the program's starts after its first in this activation; Exit is how the newest run before ended, and Exited when.
-	Restarts int        `json:"restarts"`
-	Exit     string     `json:"last_exit,omitempty"`
-	Exited   *time.Time `json:"last_exit_at,omitempty"`
-	Retry    *time.Time `json:"retry,omitempty"`   // when a node that failed tries again
-	Drained  *Drained   `json:"drained,omitempty"` // nil: it is not
-	Token    int64      `json:"-"`                 // of the activation that it speaks of; 0: it does not say
-	Never    bool       `json:"-"`                 // it is never a candidate, by its own config
-	Logs     bool       `json:"-"`                 // `understudy logs` shows its output there
+	Restarts int          `json:"restarts"`
+	Exit     string       `json:"last_exit,omitempty"`
+	Exited   *time.Time   `json:"last_exit_at,omitempty"`
+	Retry    *time.Time   `json:"retry,omitempty"`   // when a node that failed tries again
+	Drained  *DrainedNode `json:"drained,omitempty"` // nil: it is not
+	Token    int64        `json:"-"`                 // of the activation that it speaks of; 0: it does not say
+	Never    bool         `json:"-"`                 // it is never a candidate, by its own config
+	Logs     bool         `json:"-"`                 // `understudy logs` shows its output there
 }
 
-// Node is a supervisor that is connected.
-type Node struct {
+// NodeStatus is a supervisor that is connected.
+type NodeStatus struct {
 	Node     string     `json:"node"`
 	Host     string     `json:"host"`
 	Pid      int        `json:"pid"`
@@ -124,7 +124,7 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Services: make([]Service, len(names)), Where: c.root + " on " + c.conn.Server()}
+	s := Status{Services: make([]ServiceStatus, len(names)), Where: c.root + " on " + c.conn.Server()}
 	err = all(len(names)+2, func(i int) (err error) {
 		switch i {
 		case len(names) + 1:
@@ -155,26 +155,26 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 		err := cmp.Or(c.keep(ctx, v, s.Nodes), c.gone(ctx, v, s.Nodes))
 		v.Files = filesOf(*v, s.Nodes)
 		v.Copies = copiesOf(*v, v.Told, s.Nodes, time.Now())
-		v.FromFile = slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Node == v.Active && n.Config != "" })
-		v.Faults = Faults(*v, time.Now())
+		v.FromFile = slices.ContainsFunc(s.Nodes, func(n NodeStatus) bool { return n.Node == v.Active && n.Config != "" })
+		v.Problems = Problems(*v, time.Now())
 		return err
 	})
 	return s, err
 }
 
 // one reads one service, which has to exist.
-func (c *Cluster) one(ctx context.Context, name string) (Service, error) {
+func (c *Cluster) one(ctx context.Context, name string) (ServiceStatus, error) {
 	s, err := c.Status(ctx, name)
 	if err != nil {
-		return Service{}, err
+		return ServiceStatus{}, err
 	}
 	return s.Services[0], nil
 }
 
-func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
+func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, error) {
 	p := election.Paths{Root: c.root, Service: name}
 	var lock, crumb, orders znode
-	var members []Member
+	var members []MemberStatus
 	var told map[string]election.Copy
 	var known []string
 	err := all(6, func(i int) (err error) {
@@ -195,7 +195,7 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 		return err
 	})
 	if err != nil {
-		return Service{}, err
+		return ServiceStatus{}, err
 	}
 	s := describe(name, lock, crumb, members)
 	s.Told, s.Known = told, known
@@ -213,8 +213,8 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 }
 
 // describe makes the facts of what was read: the lock alone makes nobody active, the breadcrumb has to agree.
-func describe(name string, lock, crumb znode, members []Member) Service {
-	s := Service{Service: name, Members: members}
+func describe(name string, lock, crumb znode, members []MemberStatus) ServiceStatus {
+	s := ServiceStatus{Service: name, Members: members}
 	var holder election.Lock
 	if lock.exists {
 		_ = json.Unmarshal(lock.data, &holder) // a lock that says nothing is a lock
@@ -233,9 +233,9 @@ func describe(name string, lock, crumb znode, members []Member) Service {
 			}
 		}
 	case crumb.exists:
-		s.Fencing = &Fencing{Node: trail.Node, Host: trail.Host, By: s.Lock, Token: trail.token, Since: when(holder.Since)}
+		s.Fencing = &FencingStatus{Node: trail.Node, Host: trail.Host, By: s.Lock, Token: trail.token, Since: when(holder.Since)}
 	}
-	if s.Lock != "" && !slices.ContainsFunc(members, func(m Member) bool { return m.Node == s.Lock }) {
+	if s.Lock != "" && !slices.ContainsFunc(members, func(m MemberStatus) bool { return m.Node == s.Lock }) {
 		role := election.RoleClaiming
 		switch {
 		case s.Active != "":
@@ -243,12 +243,12 @@ func describe(name string, lock, crumb znode, members []Member) Service {
 		case s.Fencing != nil:
 			role = election.RoleFencing
 		}
-		s.Members = append(s.Members, Member{Node: s.Lock, Host: holder.Host, Role: role, Health: election.HealthUnknown, Since: when(holder.Since)})
+		s.Members = append(s.Members, MemberStatus{Node: s.Lock, Host: holder.Host, Role: role, Health: election.HealthUnknown, Since: when(holder.Since)})
 	}
 	for i := range s.Members {
 		s.Members[i].since(s)
 	}
-	if i := slices.IndexFunc(s.Members, func(m Member) bool { return m.Node == s.Lock }); i > 0 { // the others stay in their order
+	if i := slices.IndexFunc(s.Members, func(m MemberStatus) bool { return m.Node == s.Lock }); i > 0 { // the others stay in their order
 		holder := s.Members[i]
 		s.Members = slices.Insert(slices.Delete(s.Members, i, i+1), 0, holder)
 	}
@@ -263,7 +263,7 @@ func tokenOf(lock znode) int64 {
 }
 
 // since brings a member's word up to what lock and breadcrumb show: it announces its role a moment later.
-func (m *Member) since(s Service) {
+func (m *MemberStatus) since(s ServiceStatus) {
 	switch {
 	case s.Active == "":
 	case m.Node == s.Active && (m.Role == election.RoleStandby || m.Role == election.RoleClaiming || m.Role == election.RoleFencing):
@@ -297,17 +297,17 @@ func (b breadCrumb) writtenBy(held znode) bool {
 	return held.exists && b.Session == election.SessionName(held.stat.EphemeralOwner)
 }
 
-func parseMember(name string, z znode) Member {
+func parseMember(name string, z znode) MemberStatus {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(z.data, &m)
-	return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Never: m.Ineligible(), Logs: m.Logs,
+	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Never: m.Ineligible(), Logs: m.Logs,
 		Restarts: m.Restarts, Exit: m.Exit, Exited: m.Exited, Retry: m.Retry}
 }
 
-func parseNode(name string, z znode) Node {
+func parseNode(name string, z znode) NodeStatus {
 	var n election.Node
 	_ = json.Unmarshal(z.data, &n)
-	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Session: n.SessionMs, Restart: n.NeedsRestart(),
+	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Session: n.SessionMs, Restart: n.NeedsRestart(),
 		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.SessionMs}, At: n.Copies}
 }
 

@@ -94,8 +94,8 @@ func TestASwitchoverIsShownUntilItIsDone(t *testing.T) {
 	if want := (Handing{From: "a", To: "b", By: "me", Deadline: began}); db.Handing == nil || *db.Handing != want {
 		t.Errorf("got %+v, want %+v", db.Handing, want)
 	}
-	if len(db.Faults) != 2 || db.Faults[0].Do.String() == "" || db.Faults[1].What != "me has ordered a switchover from a to b." {
-		t.Errorf("faults: %+v", db.Faults)
+	if len(db.Problems) != 2 || db.Problems[0].Do.String() == "" || db.Problems[1].What != "me has ordered a switchover from a to b." {
+		t.Errorf("faults: %+v", db.Problems)
 	}
 }
 
@@ -172,8 +172,8 @@ func TestALockOfNobodyIsNamed(t *testing.T) {
 	actor.member("db", "one", "standby", "")
 	actor.put(paths("db").Lock(), election.Lock{}, 0)
 	s := b.status("db").Services[0]
-	if len(s.Faults) != 1 || s.Faults[0].Level != Grave || !strings.Contains(s.Faults[0].What, "Delete "+paths("db").Lock()) {
-		t.Errorf("%+v", s.Faults)
+	if len(s.Problems) != 1 || s.Problems[0].Level != Grave || !strings.Contains(s.Problems[0].What, "Delete "+paths("db").Lock()) {
+		t.Errorf("%+v", s.Problems)
 	}
 }
 

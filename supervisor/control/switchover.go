@@ -22,8 +22,8 @@ func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
 }
 
-// Handover is a switchover that was asked for.
-type Handover struct {
+// Switchover is a switchover that was asked for.
+type Switchover struct {
 	Service string
 	To      string // empty: the first node that takes it
 	Force   bool   // although the target does not look fit
@@ -32,17 +32,17 @@ type Handover struct {
 }
 
 // Ready tells whether the handover can be ordered, and from whom to whom. It tells what a forced one may lose.
-func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
+func (c *Cluster) Ready(ctx context.Context, h Switchover) (ServiceStatus, error) {
 	v, err := c.one(ctx, h.Service)
 	if err != nil {
-		return Service{}, err
+		return ServiceStatus{}, err
 	}
 	copies, err := c.copies(ctx, h.Service)
 	if err != nil {
 		return v, err
 	}
 	forced := h.Force && h.To != ""
-	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && fit(m) })
+	able := slices.ContainsFunc(v.Members, func(m MemberStatus) bool { return m.Node != v.Active && fit(m) })
 	switch {
 	case v.Paused:
 		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
@@ -62,7 +62,7 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 	case h.To == "":
 		return v, nil
 	}
-	i := slices.IndexFunc(v.Members, func(m Member) bool { return m.Node == h.To })
+	i := slices.IndexFunc(v.Members, func(m MemberStatus) bool { return m.Node == h.To })
 	all := "--force orders it all the same"
 	if copies != nil {
 		all += ", whatever data it has"
@@ -104,7 +104,7 @@ func (c *Cluster) copies(ctx context.Context, service string) (map[string]electi
 }
 
 // risk says what is lost when a copy is promoted whatever data it has.
-func risk(v Service, to string, copies map[string]election.Copy) string {
+func risk(v ServiceStatus, to string, copies map[string]election.Copy) string {
 	if v.Active != "" {
 		return fmt.Sprintf("%s is promoted whatever data it has: writes of %s that it lacks are lost", to, v.Active)
 	}
@@ -123,12 +123,14 @@ func risk(v Service, to string, copies map[string]election.Copy) string {
 }
 
 // waits tells whether a node waits for the lock. One that is paused may not have heard yet that the pause is over.
-func waits(m Member) bool { return m.Role == election.RoleStandby || m.Role == election.RolePaused }
+func waits(m MemberStatus) bool {
+	return m.Role == election.RoleStandby || m.Role == election.RolePaused
+}
 
 // fit tells whether a node that waits could take the lock.
-func fit(m Member) bool { return waits(m) && m.Health == election.HealthOK && m.Drained == nil }
+func fit(m MemberStatus) bool { return waits(m) && m.Health == election.HealthOK && m.Drained == nil }
 
-func because(m Member) string {
+func because(m MemberStatus) string {
 	if m.Why == "" {
 		return ""
 	}
@@ -141,14 +143,14 @@ var plain = strings.NewReplacer("former active may be alive", "the previous node
 	"its child was known to be dead", "its program was known to be dead",
 	"child failed", "the program failed", "child done", "the program ended")
 
-func names(members []Member) (all []string) {
+func names(members []MemberStatus) (all []string) {
 	for _, m := range members {
 		all = append(all, m.Node)
 	}
 	return all
 }
 
-func others(v Service) string {
+func others(v ServiceStatus) string {
 	var all []string
 	for _, m := range v.Members {
 		if m.Node != v.Active {
@@ -163,7 +165,7 @@ func others(v Service) string {
 
 // Switchover orders a handover, and waits until another node is active, or until ctx ends: then the order is taken back if
 // nobody has followed it yet. The service ends up running somewhere in any case.
-func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err error) {
+func (c *Cluster) Switchover(ctx context.Context, h Switchover) (to string, err error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return "", errors.New("a switchover needs a deadline")
@@ -188,7 +190,7 @@ func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err er
 	if err != nil {
 		return "", err
 	}
-	f := following{Handover: h, before: before}
+	f := following{Switchover: h, before: before}
 	f.begin()
 	for {
 		now, err := c.one(ctx, h.Service)
@@ -209,11 +211,11 @@ const lookEvery = 50 * time.Millisecond
 
 // following is a switchover that is followed to its end.
 type following struct {
-	Handover
-	before Service
-	told   string // the step that was told last
-	took   Member // who had it meanwhile, as it was when it was last seen
-	to     string // who is active at the end
+	Switchover
+	before ServiceStatus
+	told   string       // the step that was told last
+	took   MemberStatus // who had it meanwhile, as it was when it was last seen
+	to     string       // who is active at the end
 }
 
 func (f *following) tell(step string) {
@@ -232,7 +234,7 @@ func (f *following) begin() {
 }
 
 // sees takes how the service is now, and tells whether that is the end.
-func (f *following) sees(v Service) (done bool, err error) {
+func (f *following) sees(v ServiceStatus) (done bool, err error) {
 	now := member(v, v.Active)
 	if m := member(v, f.took.Node); m.Role == election.RoleFailed {
 		f.took = m
@@ -275,17 +277,17 @@ func (f *following) sees(v Service) (done bool, err error) {
 func late(err error, told string) error { return fmt.Errorf("%s: %w", told, err) }
 
 // member is what a node says of itself; one of which nothing is known has its name only.
-func member(v Service, node string) Member {
+func member(v ServiceStatus, node string) MemberStatus {
 	for _, m := range v.Members {
 		if m.Node == node {
 			return m
 		}
 	}
-	return Member{Node: node}
+	return MemberStatus{Node: node}
 }
 
 // state describes a node that has not followed an order.
-func state(m Member) string {
+func state(m MemberStatus) string {
 	how := string(m.Role)
 	if m.Role == election.RoleActive || m.Role == election.RoleStandby || m.Role == "" {
 		how = string(cmp.Or(m.Health, election.HealthUnknown))
@@ -294,7 +296,7 @@ func state(m Member) string {
 }
 
 // untaken tells why no other node has kept a service, as far as one that failed gives the reason.
-func (f *following) untaken(v Service) string {
+func (f *following) untaken(v ServiceStatus) string {
 	for _, m := range v.Members {
 		if m.Role == election.RoleFailed && (f.To == "" || f.To == m.Node) {
 			return m.Node + " " + outcome(m)
@@ -304,7 +306,7 @@ func (f *following) untaken(v Service) string {
 }
 
 // outcome is what came of a node that had taken a service.
-func outcome(m Member) string {
+func outcome(m MemberStatus) string {
 	if m.Role == election.RoleFailed {
 		return "failed" + because(m)
 	}
@@ -312,7 +314,7 @@ func outcome(m Member) string {
 }
 
 // fate tells why a node that was to take a service has not got it, if it says so.
-func fate(v Service, node string) string {
+func fate(v ServiceStatus, node string) string {
 	if m := member(v, node); m.Role == election.RoleFailed || m.Health != election.HealthOK {
 		return ": " + node + " is " + state(m)
 	}
@@ -320,7 +322,7 @@ func fate(v Service, node string) string {
 }
 
 // settled tells whether the active node says that its programs are ready. Its word on a former activation does not count.
-func settled(v Service) bool {
+func settled(v ServiceStatus) bool {
 	m := member(v, v.Active)
 	return m.Role == election.RoleActive && m.Health == election.HealthOK && (m.Token == 0 || m.Token == v.Token)
 }

@@ -24,18 +24,18 @@ type Config struct {
 	Pause   time.Duration   // for the eye, before and after each fault; 0: as long as that takes
 }
 
-// Report is what was measured.
-type Report struct {
-	Nodes     int      `json:"nodes"`
-	Command   []string `json:"command"`
-	Measured  string   `json:"measured"`
-	Faults    []Result `json:"faults"`
-	OverlapMs float64  `json:"overlap_ms"` // at any time
-	Runs      int      `json:"runs"`       // of the program
+// Measurements is what was measured.
+type Measurements struct {
+	Nodes     int           `json:"nodes"`
+	Command   []string      `json:"command"`
+	Measured  string        `json:"measured"`
+	Faults    []FaultResult `json:"faults"`
+	OverlapMs float64       `json:"overlap_ms"` // at any time
+	Runs      int           `json:"runs"`       // of the program
 }
 
-// Result is what one fault came to.
-type Result struct {
+// FaultResult is what one fault came to.
+type FaultResult struct {
 	Fault     string  `json:"fault"`
 	What      string  `json:"-"`
 	From      string  `json:"from"`
@@ -50,10 +50,10 @@ type Result struct {
 var ErrOverlap = errors.New("two copies of the program ran at the same time")
 
 // Run shows everything, and returns when all that it started has ended.
-func Run(ctx context.Context, cfg Config) (Report, error) {
+func Run(ctx context.Context, cfg Config) (Measurements, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	report := Report{Nodes: cfg.Nodes, Command: cfg.Command, Faults: []Result{}, Measured: "by the program itself, which signs every millisecond that it runs"}
+	report := Measurements{Nodes: cfg.Nodes, Command: cfg.Command, Faults: []FaultResult{}, Measured: "by the program itself, which signs every millisecond that it runs"}
 	if len(cfg.Command) == 0 {
 		report.Command = []string{}
 	} else {
@@ -94,7 +94,7 @@ func (s *show) opening(cfg Config) {
 }
 
 // play shows all faults, then leaves the stage to the user if that is wanted.
-func (s *show) play(ctx context.Context, cfg Config, report *Report) error {
+func (s *show) play(ctx context.Context, cfg Config, report *Measurements) error {
 	defer func() {
 		lives := s.lives()
 		report.Runs = len(lives)

@@ -37,7 +37,7 @@ func staged(t *testing.T) *picture {
 		life{node: "node-1", token: 7, first: end - 8*time.Second, last: end - 4*time.Second},
 		life{node: "node-9", token: 4294967301, first: end - 3990*milli, last: end},
 	)}
-	s.status.Store(&control.Service{Members: []control.Member{{Node: "node-9", Role: "active"}, {Node: "node-2", Role: "standby"}}})
+	s.status.Store(&control.ServiceStatus{Members: []control.MemberStatus{{Node: "node-9", Role: "active"}, {Node: "node-2", Role: "standby"}}})
 	for _, name := range []string{"node-1", "node-2", "node-9"} {
 		s.nodes = append(s.nodes, &node{name: name, states: []state{{up, 0}}})
 	}

@@ -118,10 +118,10 @@ func (s *show) linger(ctx context.Context, d time.Duration) error {
 }
 
 // scene breaks the active node, waits for another one to take over and for the broken one to come back, and measures.
-func (s *show) scene(ctx context.Context, f fault) (Result, error) {
+func (s *show) scene(ctx context.Context, f fault) (FaultResult, error) {
 	victim, former, err := s.calm(ctx)
 	if err != nil {
-		return Result{}, err
+		return FaultResult{}, err
 	}
 	s.titled(f.what, victim.name)
 	if !s.live() {
@@ -129,24 +129,24 @@ func (s *show) scene(ctx context.Context, f fault) (Result, error) {
 	}
 	victim.is(f.became)
 	if err := f.harm(victim); err != nil {
-		return Result{}, err
+		return FaultResult{}, err
 	}
 	err = s.until(ctx, takeover, "no other node runs the program", func() bool {
 		l, _ := newest(s.lives())
 		return l.first > former.first && l.node != victim.name
 	})
 	if err != nil {
-		return Result{}, err
+		return FaultResult{}, err
 	}
 	if err := s.linger(ctx, cmp.Or(s.pause, lookAround)); err != nil {
-		return Result{}, err
+		return FaultResult{}, err
 	}
 	s.titled("%s comes back, and stands by.", victim.name)
 	if err := f.mend(s, victim); err != nil {
-		return Result{}, err
+		return FaultResult{}, err
 	}
 	if err := s.until(ctx, comeback, victim.name+" did not come back", s.settled); err != nil {
-		return Result{}, err
+		return FaultResult{}, err
 	}
 	return s.measure(f, former), nil
 }
@@ -168,8 +168,8 @@ func (s *show) calm(ctx context.Context) (*node, life, error) {
 }
 
 // measure looks at all that began after a life.
-func (s *show) measure(f fault, former life) Result {
-	r := Result{Fault: f.name, What: f.short, From: former.node}
+func (s *show) measure(f fault, former life) FaultResult {
+	r := FaultResult{Fault: f.name, What: f.short, From: former.node}
 	for _, h := range handovers(s.lives()) {
 		if h.to.first <= former.first {
 			continue

@@ -39,7 +39,7 @@ type stage struct {
 	signs // of life
 	nodes []*node
 
-	status atomic.Pointer[control.Service] // by the newest look
+	status atomic.Pointer[control.ServiceStatus] // by the newest look
 }
 
 // perform builds the stage, calls play, and takes everything down again, however play ends. The calling goroutine is bound
@@ -126,11 +126,11 @@ func (s *stage) watch(ctx context.Context) error {
 	}
 }
 
-func (s *stage) says() control.Service {
+func (s *stage) says() control.ServiceStatus {
 	if now := s.status.Load(); now != nil {
 		return *now
 	}
-	return control.Service{}
+	return control.ServiceStatus{}
 }
 
 // role is what a node says of itself; empty when ZooKeeper does not know it.

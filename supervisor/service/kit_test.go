@@ -53,7 +53,7 @@ func (v *Service) testStay(ctx context.Context, s Session, tree host.Tree) *stay
 
 type unobserved struct{}
 
-func (unobserved) State(control.State)                  {}
+func (unobserved) State(control.LocalStatus)            {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}
 func (unobserved) Claimed(string)                       {}

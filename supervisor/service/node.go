@@ -46,7 +46,7 @@ type Agent struct {
 // Observer is told what happens, while it happens: it must return at once.
 type Observer interface {
 	// State tells each change of a service's state.
-	State(control.State)
+	State(control.LocalStatus)
 	// Fenced tells the outcome of fencing a former active node. by is empty when fencing was refused.
 	Fenced(service, by string, took time.Duration)
 	// Restarted tells that a service's programs are started again where they were.

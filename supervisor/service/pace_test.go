@@ -20,7 +20,7 @@ type stalls struct {
 	goOn chan struct{}
 }
 
-func (s *stalls) State(now control.State) {
+func (s *stalls) State(now control.LocalStatus) {
 	if at := s.at.Load(); at != nil && now.Role == *at {
 		s.hangsHere()
 	}

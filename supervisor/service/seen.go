@@ -203,9 +203,9 @@ func (c *copyHere) at() (election.At, bool) {
 }
 
 // local is this node's copy, for its metrics.
-func (c *copyHere) local() control.Copy {
+func (c *copyHere) local() control.CopyStatus {
 	shown := c.Shown()
-	one := control.Copy{Is: string(shown.Role), Promotion: shown.Followed, Sees: c.sight()}
+	one := control.CopyStatus{Is: string(shown.Role), Promotion: shown.Followed, Sees: c.sight()}
 	if _, token := c.said(); token != 0 {
 		one.Is, one.Promotion, one.Sees = control.CopyPrimary, token, nil
 	}

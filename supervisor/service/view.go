@@ -23,7 +23,7 @@ type view struct {
 	undead   *undead
 	owed     func() string // what is not undone, in words; "": nothing
 	follows  func() string // nil: the service is not replicated
-	copy     func() control.Copy
+	copy     func() control.CopyStatus
 	intents  *intents
 
 	taken      taken
@@ -125,7 +125,7 @@ func (w *view) logged() bool {
 // show tells the observer the state of the service.
 func (w *view) show() {
 	m := w.member()
-	s := control.State{
+	s := control.LocalStatus{
 		Service: w.service, Role: m.Role, Reason: w.taken.why, Since: w.taken.since, Ready: w.ready, Health: m.Health, Why: m.Why,
 		Token: w.mem.story.token, Follows: w.follows, Copy: w.copy,
 	}

@@ -113,34 +113,36 @@ func TestWhatCannotBeReachedIsNamed(t *testing.T) {
 
 func TestWhatFollowsFromASetup(t *testing.T) {
 	number := func(n int) *int { return &n }
-	server := func(change func(*Server)) Server {
-		s := Server{Address: "zk1:2181", Mode: "follower", Tick: 2 * time.Second, Least: 4 * time.Second, Most: 40 * time.Second, Voters: 3, Purge: number(24), Clients: number(60)}
+	server := func(change func(*ServerStatus)) ServerStatus {
+		s := ServerStatus{Address: "zk1:2181", Mode: "follower", Tick: 2 * time.Second, Least: 4 * time.Second, Most: 40 * time.Second, Voters: 3, Purge: number(24), Clients: number(60)}
 		change(&s)
 		return s
 	}
-	same := func(*Server) {}
-	three := func(change func(*Server)) []Server { return []Server{server(change), server(same), server(same)} }
+	same := func(*ServerStatus) {}
+	three := func(change func(*ServerStatus)) []ServerStatus {
+		return []ServerStatus{server(change), server(same), server(same)}
+	}
 	for name, c := range map[string]struct {
-		servers []Server
+		servers []ServerStatus
 		use     Use
 		want    string // in the warnings; "": there is none
 	}{
 		"three":        {three(same), six, ""},
-		"one":          {[]Server{server(func(s *Server) { s.Mode, s.Voters = "standalone", 0 })}, six, "ZooKeeper is one server"},
-		"two":          {[]Server{server(func(s *Server) { s.Voters = 2 }), server(func(s *Server) { s.Voters = 2 })}, six, "ZooKeeper is two servers"},
-		"four":         {three(func(s *Server) { s.Voters = 4 }), six, "ZooKeeper is 4 servers, which bear the loss of 1, as 3 do"},
-		"one of three": {[]Server{server(same)}, six, "the config lists 1 of 3 servers"},
-		"purge":        {three(func(s *Server) { s.Purge = number(0) }), six, "zk1:2181 never deletes old snapshots"},
-		"connections":  {three(func(s *Server) { s.Clients = number(3) }), six, "takes 3 connections from one host"},
-		"unlimited":    {three(func(s *Server) { s.Clients = number(0) }), six, ""},
-		"old":          {three(func(s *Server) { s.Version = "3.4.14" }), six, "is ZooKeeper 3.4.14"},
-		"new":          {three(func(s *Server) { s.Version = "3.10.0" }), six, ""},
-		"temporary":    {three(func(s *Server) { s.DataDir, s.temporary = "/tmp/zk", "is in /tmp" }), six, "the dataDir of zk1:2181, /tmp/zk, is in /tmp"},
+		"one":          {[]ServerStatus{server(func(s *ServerStatus) { s.Mode, s.Voters = "standalone", 0 })}, six, "ZooKeeper is one server"},
+		"two":          {[]ServerStatus{server(func(s *ServerStatus) { s.Voters = 2 }), server(func(s *ServerStatus) { s.Voters = 2 })}, six, "ZooKeeper is two servers"},
+		"four":         {three(func(s *ServerStatus) { s.Voters = 4 }), six, "ZooKeeper is 4 servers, which bear the loss of 1, as 3 do"},
+		"one of three": {[]ServerStatus{server(same)}, six, "the config lists 1 of 3 servers"},
+		"purge":        {three(func(s *ServerStatus) { s.Purge = number(0) }), six, "zk1:2181 never deletes old snapshots"},
+		"connections":  {three(func(s *ServerStatus) { s.Clients = number(3) }), six, "takes 3 connections from one host"},
+		"unlimited":    {three(func(s *ServerStatus) { s.Clients = number(0) }), six, ""},
+		"old":          {three(func(s *ServerStatus) { s.Version = "3.4.14" }), six, "is ZooKeeper 3.4.14"},
+		"new":          {three(func(s *ServerStatus) { s.Version = "3.10.0" }), six, ""},
+		"temporary":    {three(func(s *ServerStatus) { s.DataDir, s.temporary = "/tmp/zk", "is in /tmp" }), six, "the dataDir of zk1:2181, /tmp/zk, is in /tmp"},
 		"short":        {three(same), Use{Session: 2 * time.Second}, "session_timeout is 2s, and the servers grant 4s to 40s: sessions last 4s, and programs stop after 2.2s without ZooKeeper"},
 		"long":         {three(same), Use{Session: time.Minute}, "sessions last 40s"},
-		"different":    {three(func(s *Server) { s.Least = 5 * time.Second }), six, "grant different session timeouts"},
+		"different":    {three(func(s *ServerStatus) { s.Least = 5 * time.Second }), six, "grant different session timeouts"},
 	} {
-		v := Report{Servers: c.servers}.Judge(c.use)
+		v := Snapshot{Servers: c.servers}.Judge(c.use)
 		if (c.want == "") != (len(v.Warnings) == 0) || c.want != "" && !has(v.Warnings, c.want) || len(v.Faults) > 0 {
 			t.Errorf("%s: %q", name, v)
 		}
@@ -158,7 +160,7 @@ func TestTheAdminServerIsAskedWhereTheWordsAreNotAllowed(t *testing.T) {
 	_, text, _ := net.SplitHostPort(web.Listener.Addr().String())
 	port, _ := strconv.Atoi(text)
 	answer = `{"client_port": 2181, "data_dir": "/srv/zk/version-2", "tick_time": 500, "max_client_cnxns": 60, "command": "configuration", "error": null}`
-	s := Server{}
+	s := ServerStatus{}
 	s.take(admin(t.Context(), "127.0.0.1:2181", port))
 	if s.DataDir != "/srv/zk" || s.Tick != 500*time.Millisecond || s.Clients == nil || *s.Clients != 60 {
 		t.Errorf("%+v", s)

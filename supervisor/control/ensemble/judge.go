@@ -9,9 +9,9 @@ import (
 	"understudy/election"
 )
 
-// Report is what is known of all servers of a config.
-type Report struct {
-	Servers []Server
+// Snapshot is what is known of all servers of a config.
+type Snapshot struct {
+	Servers []ServerStatus
 	keeping keeping
 }
 
@@ -23,20 +23,20 @@ type Use struct {
 	Strangers bool
 }
 
-// Verdict is what follows for failovers, in sentences.
-type Verdict struct {
+// Findings is what follows for failovers, in sentences.
+type Findings struct {
 	Faults   []string `json:"faults"` // it cannot be used
 	Warnings []string `json:"warnings"`
 	Notes    []string `json:"notes"`
 }
 
 // Reached reports whether any server gives sessions.
-func (r Report) Reached() bool {
-	return slices.ContainsFunc(r.Servers, func(s Server) bool { return s.Error == "" })
+func (r Snapshot) Reached() bool {
+	return slices.ContainsFunc(r.Servers, func(s ServerStatus) bool { return s.Error == "" })
 }
 
 // Dangers are what can make two copies of a program run, or lose who is active.
-func (r Report) Dangers() (list []string) {
+func (r Snapshot) Dangers() (list []string) {
 	if len(r.keeping.strangers) > 0 {
 		list = append(list, fmt.Sprintf("%s and %s are not servers of one ensemble: two nodes could be active at once", r.keeping.first, strings.Join(r.keeping.strangers, ", ")))
 	}
@@ -49,9 +49,9 @@ func (r Report) Dangers() (list []string) {
 	return list
 }
 
-// Judge says what follows from a report.
-func (r Report) Judge(use Use) Verdict {
-	v := Verdict{Faults: []string{}, Warnings: []string{}, Notes: []string{}}
+// Judge says what follows from it.
+func (r Snapshot) Judge(use Use) Findings {
+	v := Findings{Faults: []string{}, Warnings: []string{}, Notes: []string{}}
 	for _, s := range r.Servers {
 		if s.refuses && !r.Reached() {
 			v.Faults = append(v.Faults, s.Error)
@@ -74,7 +74,7 @@ func (r Report) Judge(use Use) Verdict {
 	return v
 }
 
-func (r Report) reachable(v *Verdict) {
+func (r Snapshot) reachable(v *Findings) {
 	for _, s := range r.Servers {
 		if s.Error != "" {
 			v.Warnings = append(v.Warnings, fmt.Sprintf("%s gives no session (%s): nodes cannot use it when another server fails", s.Address, s.Error))
@@ -83,7 +83,7 @@ func (r Report) reachable(v *Verdict) {
 }
 
 // voters is the size of the ensemble, as far as it is known.
-func (r Report) voters() (n int) {
+func (r Snapshot) voters() (n int) {
 	for _, s := range r.Servers {
 		n = max(n, s.Voters)
 		if s.Mode == "standalone" {
@@ -96,7 +96,7 @@ func (r Report) voters() (n int) {
 	return n
 }
 
-func (r Report) size(v *Verdict) {
+func (r Snapshot) size(v *Findings) {
 	n, listed := r.voters(), len(r.Servers)
 	switch {
 	case n == 1:
@@ -114,7 +114,7 @@ func (r Report) size(v *Verdict) {
 }
 
 // tick is the length of a tick; where no server tells it, half of the shortest session timeout, as it is by default.
-func (r Report) tick() (tick time.Duration, known bool) {
+func (r Snapshot) tick() (tick time.Duration, known bool) {
 	for _, s := range r.Servers {
 		tick, known = max(tick, s.Tick), known || s.Tick > 0
 	}
@@ -126,7 +126,7 @@ func (r Report) tick() (tick time.Duration, known bool) {
 	return tick, known
 }
 
-func (r Report) timing(use Use, v *Verdict) {
+func (r Snapshot) timing(use Use, v *Findings) {
 	least, most := r.bounds()
 	if len(least) > 1 || len(most) > 1 {
 		v.Warnings = append(v.Warnings, "the servers grant different session timeouts: at a reconnect a session may get shorter, and its programs stop sooner. Give all servers the same bounds")
@@ -147,7 +147,7 @@ func (r Report) timing(use Use, v *Verdict) {
 }
 
 // bounds are the different shortest and longest timeouts that the servers grant, in order.
-func (r Report) bounds() (least, most []time.Duration) {
+func (r Snapshot) bounds() (least, most []time.Duration) {
 	for _, s := range r.Servers {
 		if s.Error == "" {
 			least, most = append(least, s.Least), append(most, s.Most)
@@ -164,7 +164,7 @@ const purge = "autopurge.purgeInterval"
 // few is fewer connections than some supervisors, their guardians and the commands of an operator need from one host.
 const few = 10
 
-func (r Report) settings(v *Verdict) {
+func (r Snapshot) settings(v *Findings) {
 	unknown := map[string][]string{}
 	for _, s := range r.Servers {
 		if s.Purge != nil && *s.Purge == 0 {
@@ -199,7 +199,7 @@ func older(version string) bool {
 }
 
 // Line is a server in one line.
-func (s Server) Line() string {
+func (s ServerStatus) Line() string {
 	if s.Error != "" {
 		return s.Address + ": " + s.Error
 	}

@@ -15,8 +15,8 @@ import (
 	"understudy/election"
 )
 
-// Server is what is known of a server. What is not known has its zero value.
-type Server struct {
+// ServerStatus is what is known of a server. What is not known has its zero value.
+type ServerStatus struct {
 	Address string        `json:"address"`
 	Error   string        `json:"error,omitempty"` // why it gives no session
 	Version string        `json:"version,omitempty"`
@@ -55,7 +55,7 @@ const (
 )
 
 // Look asks all servers, at the same time.
-func Look(ctx context.Context, asked Asked) Report {
+func Look(ctx context.Context, asked Asked) Snapshot {
 	if asked.Proc == "" {
 		asked.Proc = "/proc"
 	}
@@ -63,7 +63,7 @@ func Look(ctx context.Context, asked Asked) Report {
 		asked.Admin = 8080
 	}
 	q := election.Inquire(asked.Config)
-	r := Report{Servers: make([]Server, len(asked.Servers))}
+	r := Snapshot{Servers: make([]ServerStatus, len(asked.Servers))}
 	var wait sync.WaitGroup
 	for i, address := range asked.Servers {
 		wait.Go(func() { r.Servers[i] = look(ctx, q, asked, address) })
@@ -75,8 +75,8 @@ func Look(ctx context.Context, asked Asked) Report {
 	return r
 }
 
-func look(ctx context.Context, q election.Inquiry, asked Asked, address string) Server {
-	s := Server{Address: address, Here: asked.Here && isHere(address)}
+func look(ctx context.Context, q election.Inquiry, asked Asked, address string) ServerStatus {
+	s := ServerStatus{Address: address, Here: asked.Here && isHere(address)}
 	if asked.Brief && !s.Here {
 		return s
 	}
@@ -106,7 +106,7 @@ func look(ctx context.Context, q election.Inquiry, asked Asked, address string) 
 }
 
 // grants opens sessions that ask for too little and for too much.
-func (s *Server) grants(ctx context.Context, q election.Inquiry) error {
+func (s *ServerStatus) grants(ctx context.Context, q election.Inquiry) error {
 	for asked, granted := range map[time.Duration]*time.Duration{tooShort: &s.Least, tooLong: &s.Most} {
 		v, err := q.Open(ctx, s.Address, asked)
 		if err != nil {
@@ -142,7 +142,7 @@ func admin(ctx context.Context, server string, port int) facts {
 }
 
 // take reads the settings, and notes which are missing.
-func (s *Server) take(f facts) {
+func (s *ServerStatus) take(f facts) {
 	s.Tick, s.Voters = f.milliseconds("tickTime"), f.voters()
 	s.TickMs = s.Tick.Milliseconds()
 	s.DataDir = strings.TrimSuffix(f["dataDir"], "/version-2")
@@ -167,7 +167,7 @@ func (s *Server) take(f facts) {
 }
 
 // walk takes one session from server to server: an ensemble keeps it, and each of its servers knows it.
-func walk(ctx context.Context, q election.Inquiry, servers []Server) (k keeping) {
+func walk(ctx context.Context, q election.Inquiry, servers []ServerStatus) (k keeping) {
 	first := -1
 	var v election.Visit
 	for i := range servers {

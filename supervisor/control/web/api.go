@@ -63,7 +63,7 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request) {
 		list = list[:number]
 	}
 	if list == nil {
-		list = []control.Activation{}
+		list = []control.HistoryEntry{}
 	}
 	answer(w, http.StatusOK, map[string]any{"activations": list})
 }

@@ -13,7 +13,7 @@ import (
 
 func TestStatusIsTheClustersAndThisNodes(t *testing.T) {
 	inBubble(t, func(b *bed) {
-		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok", Token: 7, Reason: "nobody else runs", Since: b.began})
+		b.board.State(control.LocalStatus{Service: "db", Role: "active", Ready: true, Health: "ok", Token: 7, Reason: "nobody else runs", Since: b.began})
 		b.board.Faulty("u.yaml:1:1: no")
 		code, text := b.get("/api/v1/status")
 		var got struct {
@@ -81,11 +81,11 @@ func TestAClusterThatCannotBeReadIsSaid(t *testing.T) {
 func TestHistoryIsOfAServiceOrOfAllAndBounded(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		for i := range 150 {
-			b.cluster.history = append(b.cluster.history, control.Activation{Service: []string{"db", "web"}[i%2], Token: int64(i)})
+			b.cluster.history = append(b.cluster.history, control.HistoryEntry{Service: []string{"db", "web"}[i%2], Token: int64(i)})
 		}
 		for path, want := range map[string]int{"": 100, "?number=0": 150, "?number=7": 7, "?service=db": 75, "?service=db&number=2": 2} {
 			code, text := b.get("/api/v1/history" + path)
-			var got struct{ Activations []control.Activation }
+			var got struct{ Activations []control.HistoryEntry }
 			if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 || len(got.Activations) != want {
 				b.Errorf("%q: %d, %d entries: %v", path, code, len(got.Activations), err)
 			}

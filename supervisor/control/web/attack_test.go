@@ -59,7 +59,7 @@ func TestAFloodOfConnectionsShutsNobodyOut(t *testing.T) {
 	for way, text := range ways {
 		for addresses, held := range map[int]int{2: held, 20: connsOfOne + 8} {
 			inBubble(t, func(b *bed) {
-				b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+				b.board.State(control.LocalStatus{Service: "db", Role: "active", Ready: true, Health: "ok"})
 				lost := 0
 				check := func(host byte, paths ...string) {
 					for _, path := range paths {

@@ -23,43 +23,43 @@ import (
 )
 
 // cluster behaves as one does, in memory.
-type cluster struct {
+type fakeCluster struct {
 	mu       sync.Mutex
 	services map[string]map[string]election.Role // node to role, by service
 	paused   map[string]string                   // why and by whom, by service
-	history  []control.Activation
+	history  []control.HistoryEntry
 	broken   error
 	slow     time.Duration // what a reading takes
 	reads    int
 	closed   int
-	drained  []control.Drained
+	drained  []control.DrainedNode
 	orders   []string      // what was ordered beside pauses
 	lengthy  time.Duration // what an order takes
 	refusal  error         // of orders
 }
 
-func newCluster(services ...string) *cluster {
-	c := &cluster{services: map[string]map[string]election.Role{}, paused: map[string]string{}}
+func newCluster(services ...string) *fakeCluster {
+	c := &fakeCluster{services: map[string]map[string]election.Role{}, paused: map[string]string{}}
 	for _, name := range services {
 		c.services[name] = map[string]election.Role{"a": election.RoleActive, "b": election.RoleStandby}
 	}
 	return c
 }
 
-func (c *cluster) change(f func()) {
+func (c *fakeCluster) change(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f()
 }
 
 // asked is how often ZooKeeper was read.
-func (c *cluster) asked() (n int) {
+func (c *fakeCluster) asked() (n int) {
 	c.change(func() { n = c.reads })
 	return n
 }
 
 // read takes as long as a reading of ZooKeeper does.
-func (c *cluster) read(ctx context.Context) error {
+func (c *fakeCluster) read(ctx context.Context) error {
 	c.mu.Lock()
 	c.reads++
 	slow := c.slow
@@ -72,7 +72,7 @@ func (c *cluster) read(ctx context.Context) error {
 	}
 }
 
-func (c *cluster) Status(ctx context.Context, _ ...string) (all control.Status, err error) {
+func (c *fakeCluster) Status(ctx context.Context, _ ...string) (all control.Status, err error) {
 	if err := c.read(ctx); err != nil {
 		return all, err
 	}
@@ -81,16 +81,16 @@ func (c *cluster) Status(ctx context.Context, _ ...string) (all control.Status, 
 	if c.broken != nil {
 		return all, c.broken
 	}
-	all = control.Status{Services: []control.Service{}, Nodes: []control.Node{{Node: "a"}}, Drained: c.drained}
+	all = control.Status{Services: []control.ServiceStatus{}, Nodes: []control.NodeStatus{{Node: "a"}}, Drained: c.drained}
 	for _, name := range slices.Sorted(maps.Keys(c.services)) {
-		s := control.Service{Service: name, Paused: c.paused[name] != ""}
+		s := control.ServiceStatus{Service: name, Paused: c.paused[name] != ""}
 		for _, node := range []string{"a", "b"} {
 			role := c.services[name][node]
 			if role == election.RoleActive {
 				s.Active = node
 			}
 			if role != "" {
-				s.Members = append(s.Members, control.Member{Node: node, Role: role})
+				s.Members = append(s.Members, control.MemberStatus{Node: node, Role: role})
 			}
 		}
 		all.Services = append(all.Services, s)
@@ -101,7 +101,7 @@ func (c *cluster) Status(ctx context.Context, _ ...string) (all control.Status, 
 // unknown is what is said of a service that there is not.
 func unknown(service string) error { return &control.UnknownError{Kind: "service", Name: service} }
 
-func (c *cluster) History(ctx context.Context, services ...string) (list []control.Activation, err error) {
+func (c *fakeCluster) History(ctx context.Context, services ...string) (list []control.HistoryEntry, err error) {
 	if err := c.read(ctx); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (c *cluster) History(ctx context.Context, services ...string) (list []contr
 	return list, c.broken
 }
 
-func (c *cluster) Pause(_ context.Context, service string, paused bool, by, why string) (bool, error) {
+func (c *fakeCluster) Pause(_ context.Context, service string, paused bool, by, why string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.services[service] == nil {
@@ -134,7 +134,7 @@ func (c *cluster) Pause(_ context.Context, service string, paused bool, by, why 
 }
 
 // order takes its time, as one does.
-func (c *cluster) order(ctx context.Context, service, words string) error {
+func (c *fakeCluster) order(ctx context.Context, service, words string) error {
 	c.mu.Lock()
 	lengthy, refusal := c.lengthy, c.refusal
 	if c.services[service] == nil {
@@ -153,34 +153,34 @@ func (c *cluster) order(ctx context.Context, service, words string) error {
 	return nil
 }
 
-func (c *cluster) Switchover(ctx context.Context, h control.Handover) (string, error) {
+func (c *fakeCluster) Switchover(ctx context.Context, h control.Switchover) (string, error) {
 	h.Tell("a is asked")
 	return "b", c.order(ctx, h.Service, fmt.Sprint("switchover ", h.Service, h.To, h.Force, h.By))
 }
 
-func (c *cluster) Restart(ctx context.Context, service, by string) error {
+func (c *fakeCluster) Restart(ctx context.Context, service, by string) error {
 	return c.order(ctx, service, "restart "+service+by)
 }
 
-func (c *cluster) Reload(ctx context.Context, service, by string) error {
+func (c *fakeCluster) Reload(ctx context.Context, service, by string) error {
 	return c.order(ctx, service, "reload "+service+by)
 }
 
-func (c *cluster) Drain(ctx context.Context, d control.Draining) (bool, []control.Departure, error) {
+func (c *fakeCluster) Drain(ctx context.Context, d control.Draining) (bool, []control.Departure, error) {
 	err := c.order(ctx, "db", fmt.Sprint("drain ", d.Node, d.Force, d.Why, d.By))
 	return true, []control.Departure{{Service: "db"}}, err
 }
 
-func (c *cluster) Undrain(ctx context.Context, node string) (bool, error) {
+func (c *fakeCluster) Undrain(ctx context.Context, node string) (bool, error) {
 	return false, c.order(ctx, "db", "undrain "+node)
 }
 
-func (c *cluster) ordered() (all string) {
+func (c *fakeCluster) ordered() (all string) {
 	c.change(func() { all = strings.Join(c.orders, "; ") })
 	return all
 }
 
-func (c *cluster) Close() { c.change(func() { c.closed++ }) }
+func (c *fakeCluster) Close() { c.change(func() { c.closed++ }) }
 
 // wire is a network of one server, inside a bubble.
 type wire struct {
@@ -231,7 +231,7 @@ func (w *wire) dialFrom(host byte) (net.Conn, error) {
 type bed struct {
 	*testing.T
 	*wire
-	cluster *cluster
+	cluster *fakeCluster
 	board   *Board
 	server  *Server
 	client  *http.Client
@@ -266,7 +266,7 @@ func inBubble(t *testing.T, f func(b *bed)) {
 			log: &logged{},
 		}
 		b.board = NewBoard(func() time.Duration { return time.Since(b.began) })
-		b.board.Lease(control.Lease{Session: "0x1", End: time.Minute})
+		b.board.Lease(control.LeaseStatus{Session: "0x1", End: time.Minute})
 		b.server = New(Config{
 			Listen: "127.0.0.1:8437", Node: "a", Hosts: []string{"understudy", "x"}, Version: "1.2.3", Board: b.board, Cluster: b.cluster, Logger: hclog.New(&hclog.LoggerOptions{Output: b.log}),
 			Token: func() (string, error) {

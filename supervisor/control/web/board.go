@@ -16,8 +16,8 @@ type Board struct {
 	metrics *metrics
 
 	mu       sync.Mutex // guards the fields below
-	lease    control.Lease
-	services map[string]control.State
+	lease    control.LeaseStatus
+	services map[string]control.LocalStatus
 	claimed  map[string]time.Time // when the lock was found free
 	terms    []*term              // that are not judged yet
 	fault    string
@@ -28,11 +28,11 @@ type Board struct {
 
 // NewBoard makes an empty one. now is the clock that leases are told on.
 func NewBoard(now func() time.Duration) *Board {
-	return &Board{now: now, metrics: newMetrics(), services: map[string]control.State{}, claimed: map[string]time.Time{}, stir: make(chan struct{})}
+	return &Board{now: now, metrics: newMetrics(), services: map[string]control.LocalStatus{}, claimed: map[string]time.Time{}, stir: make(chan struct{})}
 }
 
 // Lease takes how far the lease reaches.
-func (b *Board) Lease(l control.Lease) {
+func (b *Board) Lease(l control.LeaseStatus) {
 	b.mu.Lock()
 	if opened := l.Session != ""; opened != (b.lease.Session != "") {
 		b.changed()
@@ -45,7 +45,7 @@ func (b *Board) Lease(l control.Lease) {
 }
 
 // State takes how a service stands.
-func (b *Board) State(s control.State) {
+func (b *Board) State(s control.LocalStatus) {
 	b.mu.Lock()
 	was, known := b.services[s.Service]
 	b.services[s.Service] = s
@@ -199,10 +199,10 @@ func (b *Board) following(service string) (known bool, why string) {
 }
 
 // copies tell how this node's copies of replicated services are.
-func (b *Board) copies() map[string]func() control.Copy {
+func (b *Board) copies() map[string]func() control.CopyStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := map[string]func() control.Copy{}
+	all := map[string]func() control.CopyStatus{}
 	for name, s := range b.services {
 		if s.Copy != nil {
 			all[name] = s.Copy
@@ -212,7 +212,7 @@ func (b *Board) copies() map[string]func() control.Copy {
 }
 
 // idle says why a service does not do its work here; "" when it does.
-func idle(s control.State, lease time.Duration) string {
+func idle(s control.LocalStatus, lease time.Duration) string {
 	switch {
 	case s.Role != election.RoleActive:
 		return string(s.Role) + reason(s.Why)

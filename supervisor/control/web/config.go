@@ -17,7 +17,7 @@ type Config struct {
 	Hosts   []string // more names that this side is called by
 	Version string
 	Board   *Board
-	Cluster Cluster
+	Cluster cluster
 	// Token reads the secret that those show who change something; nil: nobody may. It is called with each such request.
 	Token func() (string, error)
 	// ReadToken reads the secret that those show who look, unless they show the other one; nil: everybody may.
@@ -27,12 +27,12 @@ type Config struct {
 	Logger      hclog.Logger
 }
 
-// Cluster is what ZooKeeper knows, and steers: a control.Link. Each call ends with its context.
-type Cluster interface {
+// cluster is what ZooKeeper knows, and steers: a control.SharedCluster. Each call ends with its context.
+type cluster interface {
 	Status(ctx context.Context, services ...string) (control.Status, error)
-	History(ctx context.Context, services ...string) ([]control.Activation, error)
+	History(ctx context.Context, services ...string) ([]control.HistoryEntry, error)
 	Pause(ctx context.Context, service string, paused bool, by, why string) (changed bool, err error)
-	Switchover(ctx context.Context, h control.Handover) (to string, err error)
+	Switchover(ctx context.Context, h control.Switchover) (to string, err error)
 	Restart(ctx context.Context, service, by string) error
 	Reload(ctx context.Context, service, by string) error
 	Drain(ctx context.Context, d control.Draining) (changed bool, leaving []control.Departure, err error)

@@ -89,8 +89,8 @@ func (b *bed) everyMetric() string {
 	b.board.Restarted("db")
 	b.board.Watchdog("/dev/watchdog", "required", func() bool { return true })
 	now, position := time.Now(), uint64(1)
-	b.board.State(control.State{Service: "copied", Role: "standby", Copy: func() control.Copy {
-		return control.Copy{Is: control.CopyFollower, Position: &position, Asked: &now, Sees: &election.Sight{}}
+	b.board.State(control.LocalStatus{Service: "copied", Role: "standby", Copy: func() control.CopyStatus {
+		return control.CopyStatus{Is: control.CopyFollower, Position: &position, Asked: &now, Sees: &election.Sight{}}
 	}})
 	time.Sleep(5 * time.Second)
 	return b.metrics()

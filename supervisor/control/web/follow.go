@@ -74,7 +74,7 @@ type view struct {
 
 // seen is one service of a view.
 type seen struct {
-	control.Service
+	control.ServiceStatus
 	text json.RawMessage
 }
 
@@ -83,7 +83,7 @@ func newView(all control.Status) (v *view, err error) {
 	if v.nodes, err = json.Marshal(all.Nodes); err != nil {
 		return nil, err
 	}
-	if v.drained, err = json.Marshal(append([]control.Drained{}, all.Drained...)); err != nil {
+	if v.drained, err = json.Marshal(append([]control.DrainedNode{}, all.Drained...)); err != nil {
 		return nil, err
 	}
 	for _, s := range all.Services {
@@ -139,7 +139,7 @@ func (v *view) changes(was *view, at time.Time) []event {
 }
 
 // transitions are the members' that have another role than before.
-func transitions(before, now []control.Member) []transition {
+func transitions(before, now []control.MemberStatus) []transition {
 	roles := map[string]election.Role{}
 	for _, m := range before {
 		roles[m.Node] = m.Role

@@ -34,7 +34,7 @@ type term struct {
 }
 
 // take notes a change of a service's state for its activations. The caller holds mu.
-func (b *Board) take(was, now control.State) {
+func (b *Board) take(was, now control.LocalStatus) {
 	if now.Role == election.RoleClaiming && was.Role != now.Role {
 		b.claimed[now.Service] = time.Now()
 	}
@@ -83,7 +83,7 @@ func (b *Board) judged(now term, done bool) {
 // failovers tells failovers from hand-overs, by the history.
 type failovers struct {
 	board   *Board
-	history *reader[[]control.Activation]
+	history *reader[[]control.HistoryEntry]
 }
 
 // run judges this node's activations.
@@ -125,7 +125,7 @@ func (j failovers) try(ctx context.Context, t term) {
 
 // gap is how long the service was down before it was ready here, by the rule of the history. Where that only has bounds, the longest
 // counts, and if there is none, the shortest.
-func (t term) gap(own *control.Activation) time.Duration {
+func (t term) gap(own *control.HistoryEntry) time.Duration {
 	if own != nil {
 		if ms := cmp.Or(own.GapMs, own.GapMaxMs, own.GapMinMs); ms != nil {
 			return time.Duration(*ms) * time.Millisecond
@@ -135,7 +135,7 @@ func (t term) gap(own *control.Activation) time.Duration {
 }
 
 // find looks an activation up, and the one before it.
-func find(list []control.Activation, token int64) (own, former *control.Activation, known bool) {
+func find(list []control.HistoryEntry, token int64) (own, former *control.HistoryEntry, known bool) {
 	for i := range list {
 		if list[i].Token != token {
 			continue
@@ -149,7 +149,7 @@ func find(list []control.Activation, token int64) (own, former *control.Activati
 }
 
 // why says in a word how the former activation ended; empty: that is not known yet.
-func why(t term, former *control.Activation) election.Reason {
+func why(t term, former *control.HistoryEntry) election.Reason {
 	switch {
 	case t.by.Fenced():
 		return fencedBy(t.by)

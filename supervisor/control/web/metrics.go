@@ -100,7 +100,7 @@ func (m *metrics) moves(reason election.Reason) *prometheus.CounterVec {
 }
 
 // step counts what a change of a service's state means.
-func (m *metrics) step(was, now control.State, claimed time.Time) {
+func (m *metrics) step(was, now control.LocalStatus, claimed time.Time) {
 	if was.Role == now.Role {
 		return
 	}
@@ -195,7 +195,7 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 	gauge(buildDesc, 1, g.version, runtime.Version(), g.node)
 }
 
-func collectCopy(gauge func(d *prometheus.Desc, value float64, labels ...string), service string, v control.Copy) {
+func collectCopy(gauge func(d *prometheus.Desc, value float64, labels ...string), service string, v control.CopyStatus) {
 	for _, is := range []string{control.CopyPrimary, control.CopyFollower, control.CopyUnknown} {
 		gauge(copyDesc, one(v.Is == is), service, is)
 	}

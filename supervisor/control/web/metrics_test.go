@@ -31,7 +31,7 @@ func (b *bed) shows(lines ...string) {
 
 // turn has db take a role on this node, as its supervisor tells it.
 func (b *bed) turn(role election.Role, reason election.Reason, by election.Proof, token int64, ready bool) {
-	b.board.State(control.State{Service: "db", Role: role, Reason: reason, Token: token, By: by, Since: time.Now(), Health: "ok", Ready: ready})
+	b.board.State(control.LocalStatus{Service: "db", Role: role, Reason: reason, Token: token, By: by, Since: time.Now(), Health: "ok", Ready: ready})
 }
 
 func TestAFailoverIsCounted(t *testing.T) {
@@ -73,7 +73,7 @@ func TestAFailoverIsCounted(t *testing.T) {
 
 // recorded has the history know of a term, and how the one before it ended: gap is how long before.
 func (b *bed) recorded(token int64, start time.Time, gap *int64, former election.Reason) {
-	list := []control.Activation{{Service: "db", Token: token, Start: start, GapMs: gap}, {Service: "db", Token: 1, Reason: former}}
+	list := []control.HistoryEntry{{Service: "db", Token: token, Start: start, GapMs: gap}, {Service: "db", Token: 1, Reason: former}}
 	if former == "first" {
 		list = list[:1]
 	}
@@ -138,10 +138,10 @@ func TestTheLeaseAndTheConfigAreShown(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		time.Sleep(20 * time.Second)
 		b.shows("understudy_lease_remaining_seconds 40", "understudy_session 1", "understudy_config_fault 0", "understudy_heartbeat_seconds_count 0")
-		b.board.Lease(control.Lease{Session: "0x1", End: 90 * time.Second, Took: 30 * time.Millisecond})
+		b.board.Lease(control.LeaseStatus{Session: "0x1", End: 90 * time.Second, Took: 30 * time.Millisecond})
 		b.board.Faulty("no")
 		b.shows("understudy_lease_remaining_seconds 70", "understudy_config_fault 1", "understudy_heartbeat_seconds_sum 0.03")
-		b.board.Lease(control.Lease{})
+		b.board.Lease(control.LeaseStatus{})
 		b.shows("understudy_lease_remaining_seconds 0", "understudy_session 0")
 		if strings.Contains(b.metrics(), "understudy_watchdog_armed{") {
 			b.Error("a watchdog where none is configured")
@@ -161,17 +161,17 @@ func TestTheLeaseAndTheConfigAreShown(t *testing.T) {
 func TestACopyIsMeasured(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		at, position := time.Now(), uint64(1<<40)
-		one := control.Copy{Is: control.CopyFollower, Promotion: 7, Position: &position, Asked: &at, Sees: &election.Sight{Token: 7, Well: true}}
-		b.board.State(control.State{Service: "db", Role: "standby", Copy: func() control.Copy { return one }})
+		one := control.CopyStatus{Is: control.CopyFollower, Promotion: 7, Position: &position, Asked: &at, Sees: &election.Sight{Token: 7, Well: true}}
+		b.board.State(control.LocalStatus{Service: "db", Role: "standby", Copy: func() control.CopyStatus { return one }})
 		time.Sleep(3 * time.Second)
 		b.shows(`understudy_copy_role{role="follower",service="db"} 1`, `understudy_copy_role{role="primary",service="db"} 0`, `understudy_copy_role{role="unknown",service="db"} 0`,
 			`understudy_copy_promotion{service="db"} 7`, `understudy_copy_position{service="db"} 1.099511627776e+12`, `understudy_copy_position_age_seconds{service="db"} 3`,
 			`understudy_copy_reaches_primary{service="db"} 1`)
 		one.Sees = &election.Sight{Token: 7}
 		b.shows(`understudy_copy_reaches_primary{service="db"} 0`)
-		one = control.Copy{Is: control.CopyUnknown}
+		one = control.CopyStatus{Is: control.CopyUnknown}
 		b.shows(`understudy_copy_role{role="unknown",service="db"} 1`, `understudy_copy_promotion{service="db"} 0`)
-		b.board.State(control.State{Service: "web", Role: "standby"})
+		b.board.State(control.LocalStatus{Service: "web", Role: "standby"})
 		text := b.metrics()
 		for _, not := range []string{"understudy_copy_position{", "understudy_copy_position_age_seconds{", "understudy_copy_reaches_primary{", `understudy_copy_role{role="unknown",service="web"}`} {
 			if strings.Contains(text, not) {

@@ -11,19 +11,19 @@ import (
 func TestActiveIsSaidOnlyWhereTheServiceDoesItsWork(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		for _, c := range []struct {
-			state control.State
+			state control.LocalStatus
 			code  int
 			line  string
 		}{
-			{control.State{Role: "active", Ready: true, Health: "ok"}, 200, "active"},
-			{control.State{Role: "active", Ready: true, Health: "ok", Why: "paused by ops"}, 200, "active"},
-			{control.State{Role: "active", Health: "starting"}, 503, "active, but not ready yet"},
-			{control.State{Role: "active", Health: "ok"}, 503, "active, but not ready yet"},
-			{control.State{Role: "active", Ready: true, Health: "failing", Why: "exit\ncode 1"}, 503, "active, but failing: exit code 1"},
-			{control.State{Role: "standby", Ready: true, Health: "ok"}, 503, "standby"},
-			{control.State{Role: "stopping", Ready: true, Health: "ok", Why: "stop asked"}, 503, "stopping: stop asked"},
-			{control.State{Role: "fencing", Health: "ok"}, 503, "fencing"},
-			{control.State{Role: "offline", Health: "ok"}, 503, "offline"},
+			{control.LocalStatus{Role: "active", Ready: true, Health: "ok"}, 200, "active"},
+			{control.LocalStatus{Role: "active", Ready: true, Health: "ok", Why: "paused by ops"}, 200, "active"},
+			{control.LocalStatus{Role: "active", Health: "starting"}, 503, "active, but not ready yet"},
+			{control.LocalStatus{Role: "active", Health: "ok"}, 503, "active, but not ready yet"},
+			{control.LocalStatus{Role: "active", Ready: true, Health: "failing", Why: "exit\ncode 1"}, 503, "active, but failing: exit code 1"},
+			{control.LocalStatus{Role: "standby", Ready: true, Health: "ok"}, 503, "standby"},
+			{control.LocalStatus{Role: "stopping", Ready: true, Health: "ok", Why: "stop asked"}, 503, "stopping: stop asked"},
+			{control.LocalStatus{Role: "fencing", Health: "ok"}, 503, "fencing"},
+			{control.LocalStatus{Role: "offline", Health: "ok"}, 503, "offline"},
 		} {
 			c.state.Service = "db"
 			b.board.State(c.state)
@@ -59,10 +59,10 @@ func TestClientsAreSentToACopyThatFollows(t *testing.T) {
 			}
 		}
 		check("unknown", 404, `no service "db" on this node`)
-		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		b.board.State(control.LocalStatus{Service: "db", Role: "active", Ready: true, Health: "ok"})
 		check("no copy", 503, "not replicated")
 		why := ""
-		b.board.State(control.State{Service: "db", Role: "offline", Follows: func() string { return why }})
+		b.board.State(control.LocalStatus{Service: "db", Role: "offline", Follows: func() string { return why }})
 		check("it follows, also without ZooKeeper", 200, "follower")
 		why = "no primary\nis known"
 		check("it does not", 503, "no primary is known")
@@ -71,7 +71,7 @@ func TestClientsAreSentToACopyThatFollows(t *testing.T) {
 
 func TestNothingIsActiveOrReadyWhenTheLeaseIsOver(t *testing.T) {
 	inBubble(t, func(b *bed) {
-		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		b.board.State(control.LocalStatus{Service: "db", Role: "active", Ready: true, Health: "ok"})
 		check := func(when string, active, ready int) {
 			b.Helper()
 			if code, text := b.get("/active/db"); code != active {
@@ -87,9 +87,9 @@ func TestNothingIsActiveOrReadyWhenTheLeaseIsOver(t *testing.T) {
 		check("the lease lasts", 200, 200)
 		time.Sleep(time.Minute)
 		check("the lease is over", 503, 503)
-		b.board.Lease(control.Lease{Session: "0x1", End: time.Since(b.began) + time.Second})
+		b.board.Lease(control.LeaseStatus{Session: "0x1", End: time.Since(b.began) + time.Second})
 		check("the lease is extended", 200, 200)
-		b.board.Lease(control.Lease{})
+		b.board.Lease(control.LeaseStatus{})
 		check("the session is over", 503, 503)
 	})
 }

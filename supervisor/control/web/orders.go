@@ -52,7 +52,7 @@ type outcome struct {
 
 // clerk carries orders out.
 type clerk struct {
-	cluster Cluster
+	cluster cluster
 	log     hclog.Logger
 	orders  chan func(context.Context) // each is called once, by its receiver
 	changed func()                     // is called when something was ordered
@@ -187,7 +187,7 @@ func (c *clerk) do(ctx context.Context, kind, name, order, by string, v request)
 			steps = append(steps, step)
 			log.Info("the order is in progress", "step", step)
 		}
-		got["active"], err = c.cluster.Switchover(ctx, control.Handover{Service: name, To: v.To, Force: v.Force, By: by, Tell: tell})
+		got["active"], err = c.cluster.Switchover(ctx, control.Switchover{Service: name, To: v.To, Force: v.Force, By: by, Tell: tell})
 		got["steps"] = steps
 	case "restart":
 		err = c.cluster.Restart(ctx, name, by)

@@ -38,7 +38,7 @@ const (
 type Server struct {
 	cfg     Config
 	cluster *reader[control.Status]
-	history *reader[[]control.Activation]
+	history *reader[[]control.HistoryEntry]
 	stream  *stream
 	clerk   *clerk
 	access  *access
@@ -59,7 +59,7 @@ func New(cfg Config) *Server {
 		scraping: connections.Limiter{All: mostScrapes, Each: scrapesOfOne},
 	}
 	s.cluster = newReader(freshness, func(ctx context.Context, _ string) (control.Status, error) { return cfg.Cluster.Status(ctx) })
-	s.history = newReader(time.Second, func(ctx context.Context, service string) ([]control.Activation, error) {
+	s.history = newReader(time.Second, func(ctx context.Context, service string) ([]control.HistoryEntry, error) {
 		if service == "" {
 			return cfg.Cluster.History(ctx)
 		}

@@ -70,7 +70,7 @@ func TestWhoShowsNoTokenMayNotLookWhereOneIsSet(t *testing.T) {
 			}
 		}
 		password := func(token string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+token)) }
-		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		b.board.State(control.LocalStatus{Service: "db", Role: "active", Ready: true, Health: "ok"})
 		for _, path := range []string{"/healthz", "/readyz", "/active/db"} {
 			ask(200, "GET", path, "")
 		}

@@ -114,7 +114,7 @@ func TestAWatcherIsToldEachTransition(t *testing.T) {
 			b.cluster.services["new"] = map[string]election.Role{"a": election.RoleStandby}
 		})
 		f.expect("transition", "service", "removed")
-		b.cluster.change(func() { b.cluster.drained = []control.Drained{{Node: "a", By: "ann"}} })
+		b.cluster.change(func() { b.cluster.drained = []control.DrainedNode{{Node: "a", By: "ann"}} })
 		if got := f.expect("drained"); !strings.Contains(got[0], `"node":"a"`) {
 			b.Errorf("%s", got[0])
 		}
@@ -134,7 +134,7 @@ func TestWhatHappensHereIsToldAtOnce(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		b.role("db", "a", "stopping")
-		b.board.State(control.State{Service: "db", Role: "stopping"})
+		b.board.State(control.LocalStatus{Service: "db", Role: "stopping"})
 		f.expect("transition", "service")
 		if took := time.Since(began); took > 2*settling {
 			b.Errorf("told after %v", took)

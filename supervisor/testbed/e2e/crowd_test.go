@@ -22,7 +22,7 @@ type crowd struct {
 	began   time.Time
 	mu      sync.Mutex // guards the fields below
 	orders  []string
-	drained []control.Drained
+	drained []control.DrainedNode
 	paused  map[string]string
 	refused string // the service that refuses restarts
 	healed  bool   // billing-011 is in no trouble any more
@@ -43,11 +43,11 @@ func (c *crowd) before(d time.Duration) *time.Time { t := c.began.Add(-d).UTC();
 // since is how long a service has been where it is.
 func (c *crowd) since(i int) time.Duration { return time.Duration(7+i*i*31%20000) * time.Minute }
 
-func (c *crowd) service(i int, now time.Time) control.Service {
+func (c *crowd) service(i int, now time.Time) control.ServiceStatus {
 	node := func(n int) string { return fmt.Sprintf("node-%d", 1+(i+n)%6) }
-	v := control.Service{Service: c.name(i), Active: node(0), Host: node(0) + ".example.net", Pid: 1200 + i%6, Since: c.before(c.since(i)), Token: int64(4294967300 + i), Lock: node(0)}
+	v := control.ServiceStatus{Service: c.name(i), Active: node(0), Host: node(0) + ".example.net", Pid: 1200 + i%6, Since: c.before(c.since(i)), Token: int64(4294967300 + i), Lock: node(0)}
 	for n, role := range []election.Role{election.RoleActive, election.RoleStandby, election.RoleStandby} {
-		v.Members = append(v.Members, control.Member{Node: node(n), Host: node(n) + ".example.net", Role: role, Health: election.HealthOK, Since: c.before(c.since(i))})
+		v.Members = append(v.Members, control.MemberStatus{Node: node(n), Host: node(n) + ".example.net", Role: role, Health: election.HealthOK, Since: c.before(c.since(i))})
 	}
 	first, second := &v.Members[0], &v.Members[1]
 	switch {
@@ -56,7 +56,7 @@ func (c *crowd) service(i int, now time.Time) control.Service {
 	case i == 66:
 		second.Role, second.Health, second.Why, second.Since = election.RoleFailed, election.HealthFailed, "the program failed: exit code 1", c.before(3*time.Minute)
 	case i == 144: // nobody proves a death
-		v.Fencing = &control.Fencing{Node: "node-9", Host: "node-9.example.net", Token: 4294967000}
+		v.Fencing = &control.FencingStatus{Node: "node-9", Host: "node-9.example.net", Token: 4294967000}
 		v.Active, v.Host, v.Pid, v.Since, v.Token, v.Lock = "", "", 0, nil, 0, ""
 		first.Role, first.Since = election.RoleStandby, c.before(4*time.Minute)
 	case i == 190:
@@ -66,7 +66,7 @@ func (c *crowd) service(i int, now time.Time) control.Service {
 			m.Role, m.Health, m.Why, m.Since = election.RoleFailed, election.HealthFailed, "no such file: /usr/bin/cached", c.before(2*time.Minute)
 		}
 	case i == 121:
-		v.Copies = []control.Copy{{Node: node(0), Is: control.CopyPrimary, Words: "primary, position 7001"}, {Node: node(1), Is: control.CopyFollower, Why: "no position", Words: "follower (no position)"}}
+		v.Copies = []control.CopyStatus{{Node: node(0), Is: control.CopyPrimary, Words: "primary, position 7001"}, {Node: node(1), Is: control.CopyFollower, Why: "no position", Words: "follower (no position)"}}
 	case i == 120:
 		first.Restarts, first.Exit, first.Exited = 2, "exit code 3", c.before(5*time.Hour)
 	}
@@ -81,26 +81,26 @@ func (c *crowd) service(i int, now time.Time) control.Service {
 			}
 		}
 	}
-	v.Faults = control.Faults(v, now)
+	v.Problems = control.Problems(v, now)
 	return v
 }
 
 func (c *crowd) Status(context.Context, ...string) (control.Status, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := control.Status{Drained: append([]control.Drained(nil), c.drained...)}
+	s := control.Status{Drained: append([]control.DrainedNode(nil), c.drained...)}
 	for i := range crowded {
 		s.Services = append(s.Services, c.service(i, c.began))
 	}
 	for n := 1; n <= 6; n++ {
 		name := fmt.Sprintf("node-%d", n)
-		s.Nodes = append(s.Nodes, control.Node{Node: name, Host: name + ".example.net", Pid: 1200 + n, Version: "1.4.0", Contain: "cgroup", Config: "/etc/understudy/understudy.yaml", Since: c.before(40 * 24 * time.Hour), Session: 6000, Silent: n == 6, Warnings: []string{}})
+		s.Nodes = append(s.Nodes, control.NodeStatus{Node: name, Host: name + ".example.net", Pid: 1200 + n, Version: "1.4.0", Contain: "cgroup", Config: "/etc/understudy/understudy.yaml", Since: c.before(40 * 24 * time.Hour), Session: 6000, Silent: n == 6, Warnings: []string{}})
 	}
 	s.Nodes[2].Warnings = []string{"http.listen is open to all addresses and has no TLS"}
 	return s, nil
 }
 
-func (c *crowd) History(_ context.Context, names ...string) (all []control.Activation, err error) {
+func (c *crowd) History(_ context.Context, names ...string) (all []control.HistoryEntry, err error) {
 	for i := range crowded {
 		if len(names) > 0 && names[0] != c.name(i) {
 			continue
@@ -108,7 +108,7 @@ func (c *crowd) History(_ context.Context, names ...string) (all []control.Activ
 		at, gap, ran := *c.before(c.since(i)), int64(2400+i*10), int64(time.Hour/time.Millisecond)
 		end := at.Add(-time.Duration(gap) * time.Millisecond)
 		start := end.Add(-time.Duration(1+i%5) * time.Hour)
-		now := control.Activation{Service: names[0], Node: fmt.Sprintf("node-%d", 1+i%6), Token: int64(4294967300 + i), Start: at, Started: &at, Ready: &at, Active: i != 144 && i != 190, GapMs: &gap}
+		now := control.HistoryEntry{Service: names[0], Node: fmt.Sprintf("node-%d", 1+i%6), Token: int64(4294967300 + i), Start: at, Started: &at, Ready: &at, Active: i != 144 && i != 190, GapMs: &gap}
 		if i == 144 || i == 190 {
 			stop := time.Now().Add(-3 * time.Minute)
 			now.End, now.Reason, now.RanMs = &stop, "child failed", &ran
@@ -117,7 +117,7 @@ func (c *crowd) History(_ context.Context, names ...string) (all []control.Activ
 		if i%3 == 0 {
 			reason = "supervisor lost"
 		}
-		all = append(all, now, control.Activation{Service: names[0], Node: fmt.Sprintf("node-%d", 1+(i+1)%6), Token: int64(4294960000 + i), Start: start, Started: &start, Ready: &start, End: &end, Reason: reason, RanMs: &ran})
+		all = append(all, now, control.HistoryEntry{Service: names[0], Node: fmt.Sprintf("node-%d", 1+(i+1)%6), Token: int64(4294960000 + i), Start: start, Started: &start, Ready: &start, End: &end, Reason: reason, RanMs: &ran})
 	}
 	return all, nil
 }
@@ -139,7 +139,7 @@ func (c *crowd) Pause(_ context.Context, service string, paused bool, _, why str
 	return true, nil
 }
 
-func (c *crowd) Switchover(_ context.Context, h control.Handover) (string, error) {
+func (c *crowd) Switchover(_ context.Context, h control.Switchover) (string, error) {
 	c.order("switchover", h.Service, h.To)
 	return "node-2", nil
 }
@@ -178,7 +178,7 @@ func (c *crowd) Drain(_ context.Context, d control.Draining) (bool, []control.De
 	c.order("drain", d.Node, d.Why)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drained = append(c.drained, control.Drained{Node: d.Node, By: "ann", Why: d.Why, Since: c.before(0), Words: "drained by ann"})
+	c.drained = append(c.drained, control.DrainedNode{Node: d.Node, By: "ann", Why: d.Why, Since: c.before(0), Words: "drained by ann"})
 	return true, []control.Departure{{Service: "billing-000"}}, nil
 }
 
@@ -196,7 +196,7 @@ func (c *crowd) Close() {}
 func (c *crowd) serve(t testing.TB) string {
 	t.Helper()
 	board := web.NewBoard(func() time.Duration { return time.Since(c.began) })
-	board.Lease(control.Lease{Session: "0x1", End: time.Hour})
+	board.Lease(control.LeaseStatus{Session: "0x1", End: time.Hour})
 	server := web.New(web.Config{
 		Listen: "127.0.0.1:0", Node: "node-1", Version: "1.4.0", Board: board, Cluster: c, Logger: hclog.NewNullLogger(),
 		Token: func() (string, error) { return secret, nil },

@@ -15,9 +15,9 @@ func before(d time.Duration) *time.Time {
 	return &t
 }
 
-// words are the faults of a service as one reads them.
-func words(v Service) (all []string) {
-	for _, f := range Faults(v, noon) {
+// words are the problems of a service as one reads them.
+func words(v ServiceStatus) (all []string) {
+	for _, f := range Problems(v, noon) {
 		all = append(all, f.Level+": "+f.What+" "+f.Hint+" "+f.Do.String())
 	}
 	return all
@@ -25,8 +25,8 @@ func words(v Service) (all []string) {
 
 // A service whose active node was lost during a pause needs the end of the pause, and perhaps nothing else: nobody is led to confirm a death.
 func TestAPauseIsToldBeforeABlockedTakeover(t *testing.T) {
-	standby := Member{Node: "b", Role: election.RolePaused, Health: election.HealthOK}
-	lost := Service{Service: "web", Fencing: &Fencing{Node: "a"}, Members: []Member{standby}, Paused: true, Order: "paused by me@op: new disks",
+	standby := MemberStatus{Node: "b", Role: election.RolePaused, Health: election.HealthOK}
+	lost := ServiceStatus{Service: "web", Fencing: &FencingStatus{Node: "a"}, Members: []MemberStatus{standby}, Paused: true, Order: "paused by me@op: new disks",
 		Gone: []Gone{{Node: "a", Since: before(81 * time.Second), Reason: "lost"}}}
 	got := words(lost)
 	if len(got) != 3 || !strings.HasPrefix(got[0], "fault: DOWN: automatic takeovers are off (paused by me@op: new disks)") ||
@@ -36,7 +36,7 @@ func TestAPauseIsToldBeforeABlockedTakeover(t *testing.T) {
 	if strings.Contains(strings.Join(got, ""), "fence confirm") {
 		t.Errorf("a dangerous command where another one helps: %q", got)
 	}
-	lost.Paused, lost.Members = false, []Member{{Node: "b", Role: election.RoleFailed, Health: election.HealthFailed, Since: before(4 * time.Second),
+	lost.Paused, lost.Members = false, []MemberStatus{{Node: "b", Role: election.RoleFailed, Health: election.HealthFailed, Since: before(4 * time.Second),
 		Why: "former active may be alive: exec: exit status 1", Retry: before(-56 * time.Second)}}
 	got = words(lost)
 	if !strings.Contains(got[0], "If you are wrong, two copies run. Then: understudy fence confirm web --node a") ||
@@ -46,8 +46,8 @@ func TestAPauseIsToldBeforeABlockedTakeover(t *testing.T) {
 }
 
 func TestACrashLoopIsSeenBetweenTwoCrashes(t *testing.T) {
-	m := Member{Node: "a", Role: election.RoleActive, Health: election.HealthOK, Restarts: 4, Exit: "killed by SIGSEGV", Exited: before(12 * time.Second)}
-	v := Service{Service: "web", Active: "a", Members: []Member{m, {Node: "b", Role: election.RoleStandby, Health: election.HealthOK}}}
+	m := MemberStatus{Node: "a", Role: election.RoleActive, Health: election.HealthOK, Restarts: 4, Exit: "killed by SIGSEGV", Exited: before(12 * time.Second)}
+	v := ServiceStatus{Service: "web", Active: "a", Members: []MemberStatus{m, {Node: "b", Role: election.RoleStandby, Health: election.HealthOK}}}
 	if got := words(v); len(got) != 1 || !strings.Contains(got[0], "a: the program was restarted 4 times, last 12s ago, after: killed by SIGSEGV.") {
 		t.Errorf("got %q", got)
 	}

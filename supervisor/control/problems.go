@@ -11,23 +11,23 @@ import (
 	"understudy/election"
 )
 
-// Fault is what is wrong with a service in words for people, and what mends it.
-type Fault struct {
-	Level string  `json:"level"`
-	Node  string  `json:"node"` // the node that it is about; empty: the service
-	What  string  `json:"what"`
-	Hint  string  `json:"hint"` // when, or where, to do it
-	Do    Command `json:"do"`   // empty: there is none
+// Problem is what is wrong with a service in words for people, and what mends it.
+type Problem struct {
+	Level string `json:"level"`
+	Node  string `json:"node"` // the node that it is about; empty: the service
+	What  string `json:"what"`
+	Hint  string `json:"hint"` // when, or where, to do it
+	Do    Remedy `json:"do"`   // empty: there is none
 }
 
-// Command lacks only the flags that say which cluster.
-type Command struct {
+// Remedy is a command that ends a problem. It lacks only the flags that say which cluster.
+type Remedy struct {
 	Words []string // the command and its arguments, each flag with its value
 	Wraps string   // what it wraps; empty: it wraps nothing
 	Here  bool     // it takes no such flags
 }
 
-func (c Command) String() string {
+func (c Remedy) String() string {
 	text := strings.Join(c.Words, " ")
 	if c.Wraps != "" {
 		text += " -- " + c.Wraps
@@ -36,11 +36,11 @@ func (c Command) String() string {
 }
 
 // MarshalText is String.
-func (c Command) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+func (c Remedy) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-func command(words ...string) Command { return Command{Words: words} }
+func remedy(words ...string) Remedy { return Remedy{Words: words} }
 
-// Levels of faults.
+// Levels of problems.
 const (
 	Grave   = "fault"   // it does not run as it should
 	Warning = "warning" // it does, but would not survive the next failure, or is kept from it on purpose
@@ -49,51 +49,51 @@ const (
 // safe is a command that can be copied to a shell even if a stranger wrote the names in it to ZooKeeper.
 var safe = regexp.MustCompile(`^[A-Za-z0-9 ._@:/-]*$`)
 
-// Faults tells what is wrong with a service, the worst first.
-func Faults(v Service, now time.Time) []Fault {
-	faults := faultsOf(v, now)
-	for i := range faults {
-		if f := &faults[i]; !safe.MatchString(f.Do.String()) {
-			f.Hint, f.Do = "", Command{}
+// Problems tells what is wrong with a service, the worst first.
+func Problems(v ServiceStatus, now time.Time) []Problem {
+	problems := problemsOf(v, now)
+	for i := range problems {
+		if f := &problems[i]; !safe.MatchString(f.Do.String()) {
+			f.Hint, f.Do = "", Remedy{}
 		}
 	}
-	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(severity[a.Level], severity[b.Level]) })
-	return faults
+	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(severity[a.Level], severity[b.Level]) })
+	return problems
 }
 
 var severity = map[string]int{Grave: 0, Warning: 1}
 
-func faultsOf(v Service, now time.Time) []Fault {
-	faults := append([]Fault{}, whole(v)...)
+func problemsOf(v ServiceStatus, now time.Time) []Problem {
+	problems := append([]Problem{}, whole(v)...)
 	for _, g := range v.Gone {
-		faults = append(faults, g.fault(now))
+		problems = append(problems, g.problem(now))
 	}
 	for _, m := range v.Members {
 		if f, ok := unwell(v, m, now); ok {
-			faults = append(faults, f)
+			problems = append(problems, f)
 		}
 	}
 	for _, k := range v.Kept {
-		faults = append(faults, k.fault())
+		problems = append(problems, k.problem())
 	}
 	if h := v.Handing; h != nil {
-		faults = append(faults, Fault{
+		problems = append(problems, Problem{
 			Level: Warning, What: fmt.Sprintf("%s has ordered a switchover from %s to %s.", h.By, h.From, cmp.Or(h.To, "the first node that can take it")),
 		})
 	}
-	return faults
+	return problems
 }
 
 // whole tells what is wrong with the service as a whole. Each command is the least dangerous one that helps: a paused service is resumed
 // before anybody confirms a death, because the next active node may be able to prove it.
-func whole(v Service) (faults []Fault) {
-	add := func(level, what, hint string, do Command) {
-		faults = append(faults, Fault{Level: level, What: what, Hint: hint, Do: do})
+func whole(v ServiceStatus) (problems []Problem) {
+	add := func(level, what, hint string, do Remedy) {
+		problems = append(problems, Problem{Level: level, What: what, Hint: hint, Do: do})
 	}
-	resume := command("understudy resume", v.Service)
+	resume := remedy("understudy resume", v.Service)
 	able := v.standby()
 	if v.Stray != "" {
-		add(Grave, "DOWN: the lock belongs to no session, so no node can take it. It was made by hand. Delete "+v.Stray+".", "", Command{})
+		add(Grave, "DOWN: the lock belongs to no session, so no node can take it. It was made by hand. Delete "+v.Stray+".", "", Remedy{})
 	}
 	switch {
 	case v.Paused && v.Active == "":
@@ -104,30 +104,30 @@ func whole(v Service) (faults []Fault) {
 	switch {
 	case v.Stray != "":
 	case v.Fencing != nil:
-		faults = append(faults, unfenced(v))
+		problems = append(problems, unfenced(v))
 	case v.Active == "" && (v.Paused || v.Lock != ""): // said, or a matter of a moment
 	case v.Active == "" && able:
-		add(Warning, "No node is active yet. A standby is about to take it.", "", Command{})
+		add(Warning, "No node is active yet. A standby is about to take it.", "", Remedy{})
 	case v.Active == "" && len(v.Members) > 0:
-		add(Grave, "DOWN: no node can run it now.", "", Command{})
+		add(Grave, "DOWN: no node can run it now.", "", Remedy{})
 	case v.Active == "":
 		add(Grave, "DOWN: no supervisor that has this service in its config is connected.",
 			"On its hosts, systemctl status understudy shows whether it runs, and why not. If no config has the service any more:",
-			command("understudy forget", v.Service))
+			remedy("understudy forget", v.Service))
 	case !able && !v.Paused && len(v.Members) > 1:
-		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. None of the other nodes can take it now.", v.Active), "", Command{})
+		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. None of the other nodes can take it now.", v.Active), "", Remedy{})
 	case !able && !v.Paused && v.FromFile:
-		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. Start understudy on another host with the same config.", v.Active), "", Command{})
+		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. Start understudy on another host with the same config.", v.Active), "", Remedy{})
 	case !able && !v.Paused:
 		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it.", v.Active), "Run it on another node too:",
-			Command{Words: []string{"understudy run", "--service " + v.Service, "--node NODE"}, Wraps: "COMMAND"})
+			Remedy{Words: []string{"understudy run", "--service " + v.Service, "--node NODE"}, Wraps: "COMMAND"})
 	}
-	return faults
+	return problems
 }
 
 // unwell tells what is wrong with one node's part.
-func unwell(v Service, m Member, now time.Time) (Fault, bool) {
-	f := Fault{Level: Grave, Node: m.Node}
+func unwell(v ServiceStatus, m MemberStatus, now time.Time) (Problem, bool) {
+	f := Problem{Level: Grave, Node: m.Node}
 	switch {
 	case m.Role == election.RoleFailed:
 		f.What = m.Node + " failed here" + agoWords(m.Since, now) + because(m) + "."
@@ -179,36 +179,36 @@ func agoWords(t *time.Time, now time.Time) string {
 }
 
 // output tells where to find the output of a node's programs.
-func output(v Service, m Member) (hint string, do Command) {
+func output(v ServiceStatus, m MemberStatus) (hint string, do Remedy) {
 	if m.Logs {
-		return "Its output, on " + m.Node + ":", Command{Words: []string{"understudy logs", v.Service}, Here: true}
+		return "Its output, on " + m.Node + ":", Remedy{Words: []string{"understudy logs", v.Service}, Here: true}
 	}
-	return "Its output is with the supervisor's own, on " + m.Node + ". Under systemd:", Command{Words: []string{"journalctl", "-t " + v.Service}, Here: true}
+	return "Its output is with the supervisor's own, on " + m.Node + ". Under systemd:", Remedy{Words: []string{"journalctl", "-t " + v.Service}, Here: true}
 }
 
 // unfenced tells that a program may be running whose node is not active.
-func unfenced(v Service) Fault {
+func unfenced(v ServiceStatus) Problem {
 	f := v.Fencing
 	if f.Node == "" {
-		return Fault{Level: Grave, What: "The record of the previous active node cannot be read."}
+		return Problem{Level: Grave, What: "The record of the previous active node cannot be read."}
 	}
 	host := f.Node
 	if f.Host != "" && f.Host != f.Node {
 		host += " (host " + f.Host + ")"
 	}
-	fault := Fault{
-		Level: Grave, Do: command("understudy fence confirm", v.Service, "--node "+f.Node),
+	problem := Problem{
+		Level: Grave, Do: remedy("understudy fence confirm", v.Service, "--node "+f.Node),
 		Hint: "Check " + f.Node + " first: it is off, or no process of the program is left there. If you are wrong, two copies run. Then:",
 	}
 	switch {
 	case v.Paused:
-		return Fault{Level: Warning, What: fmt.Sprintf("%s was active last, and its program may still run. The node that is active next makes sure first that it is dead.", host)}
+		return Problem{Level: Warning, What: fmt.Sprintf("%s was active last, and its program may still run. The node that is active next makes sure first that it is dead.", host)}
 	case f.By != "":
-		fault.What = fmt.Sprintf("%s takes over from %s, and starts nothing before the program there is known to be dead.", f.By, host)
+		problem.What = fmt.Sprintf("%s takes over from %s, and starts nothing before the program there is known to be dead.", f.By, host)
 	case len(v.Members) > 0:
-		fault.What = fmt.Sprintf("DOWN: the program may still run on %s, and no node has proved that it is dead.", host)
+		problem.What = fmt.Sprintf("DOWN: the program may still run on %s, and no node has proved that it is dead.", host)
 	default:
-		return Fault{Level: Warning, What: fmt.Sprintf("%s was active last, and its program may still run. The node that is active next makes sure first that it is dead.", host)}
+		return Problem{Level: Warning, What: fmt.Sprintf("%s was active last, and its program may still run. The node that is active next makes sure first that it is dead.", host)}
 	}
-	return fault
+	return problem
 }

@@ -7,18 +7,20 @@ import (
 	"understudy/election"
 )
 
-// Link reaches a cluster for many, and for long: readings go over one connection, which is made when it is needed and given up when it
+// SharedCluster reaches a cluster for many, and for long: readings go over one connection, which is made when it is needed and given up when it
 // fails. Orders that wait for their outcome have a connection each, so that nobody else waits for them.
-type Link struct {
+type SharedCluster struct {
 	cfg     election.Config
 	mu      chan struct{} // capacity 1: held while cluster is used
 	cluster *Cluster      // nil: not connected
 }
 
-// NewLink makes a Link, which is not connected yet. It is to be closed.
-func NewLink(cfg election.Config) *Link { return &Link{cfg: cfg, mu: make(chan struct{}, 1)} }
+// NewSharedCluster makes one, which is not connected yet. It is to be closed.
+func NewSharedCluster(cfg election.Config) *SharedCluster {
+	return &SharedCluster{cfg: cfg, mu: make(chan struct{}, 1)}
+}
 
-func (l *Link) with(ctx context.Context, use func(*Cluster) error) error {
+func (l *SharedCluster) with(ctx context.Context, use func(*Cluster) error) error {
 	select {
 	case l.mu <- struct{}{}:
 		defer func() { <-l.mu }()
@@ -41,7 +43,7 @@ func (l *Link) with(ctx context.Context, use func(*Cluster) error) error {
 }
 
 // alone is with over a connection of its own.
-func (l *Link) alone(ctx context.Context, use func(*Cluster) error) error {
+func (l *SharedCluster) alone(ctx context.Context, use func(*Cluster) error) error {
 	c, err := Open(ctx, l.cfg)
 	if err != nil {
 		return err
@@ -51,53 +53,53 @@ func (l *Link) alone(ctx context.Context, use func(*Cluster) error) error {
 }
 
 // Status is Cluster.Status.
-func (l *Link) Status(ctx context.Context, services ...string) (s Status, err error) {
+func (l *SharedCluster) Status(ctx context.Context, services ...string) (s Status, err error) {
 	err = l.with(ctx, func(c *Cluster) error { s, err = c.Status(ctx, services...); return err })
 	return s, err
 }
 
 // History is Cluster.History.
-func (l *Link) History(ctx context.Context, services ...string) (list []Activation, err error) {
+func (l *SharedCluster) History(ctx context.Context, services ...string) (list []HistoryEntry, err error) {
 	err = l.with(ctx, func(c *Cluster) error { list, err = c.History(ctx, services...); return err })
 	return list, err
 }
 
 // Pause is Cluster.Pause.
-func (l *Link) Pause(ctx context.Context, service string, paused bool, by, why string) (changed bool, err error) {
+func (l *SharedCluster) Pause(ctx context.Context, service string, paused bool, by, why string) (changed bool, err error) {
 	err = l.with(ctx, func(c *Cluster) error { changed, err = c.Pause(ctx, service, paused, by, why); return err })
 	return changed, err
 }
 
 // Switchover is Cluster.Switchover.
-func (l *Link) Switchover(ctx context.Context, h Handover) (to string, err error) {
+func (l *SharedCluster) Switchover(ctx context.Context, h Switchover) (to string, err error) {
 	err = l.alone(ctx, func(c *Cluster) error { to, err = c.Switchover(ctx, h); return err })
 	return to, err
 }
 
 // Restart is Cluster.Restart.
-func (l *Link) Restart(ctx context.Context, service, by string) error {
+func (l *SharedCluster) Restart(ctx context.Context, service, by string) error {
 	return l.alone(ctx, func(c *Cluster) error { return c.Restart(ctx, service, by) })
 }
 
 // Reload is Cluster.Reload.
-func (l *Link) Reload(ctx context.Context, service, by string) error {
+func (l *SharedCluster) Reload(ctx context.Context, service, by string) error {
 	return l.alone(ctx, func(c *Cluster) error { return c.Reload(ctx, service, by) })
 }
 
 // Drain is Cluster.Drain.
-func (l *Link) Drain(ctx context.Context, d Draining) (changed bool, leaving []Departure, err error) {
+func (l *SharedCluster) Drain(ctx context.Context, d Draining) (changed bool, leaving []Departure, err error) {
 	err = l.alone(ctx, func(c *Cluster) error { changed, leaving, err = c.Drain(ctx, d); return err })
 	return changed, leaving, err
 }
 
 // Undrain is Cluster.Undrain.
-func (l *Link) Undrain(ctx context.Context, node string) (changed bool, err error) {
+func (l *SharedCluster) Undrain(ctx context.Context, node string) (changed bool, err error) {
 	err = l.alone(ctx, func(c *Cluster) error { changed, err = c.Undrain(ctx, node); return err })
 	return changed, err
 }
 
 // Close gives the connection up. The other calls would make a new one.
-func (l *Link) Close() {
+func (l *SharedCluster) Close() {
 	l.mu <- struct{}{}
 	defer func() { <-l.mu }()
 	if l.cluster != nil {

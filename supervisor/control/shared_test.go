@@ -12,8 +12,8 @@ import (
 	"understudy/election"
 )
 
-func (b *bed) link() *Link {
-	l := NewLink(election.Config{Servers: []string{b.addr}, Root: root, Timeout: 4 * time.Second, Logger: hclog.NewNullLogger()})
+func (b *bed) link() *SharedCluster {
+	l := NewSharedCluster(election.Config{Servers: []string{b.addr}, Root: root, Timeout: 4 * time.Second, Logger: hclog.NewNullLogger()})
 	b.Cleanup(l.Close)
 	return l
 }
