@@ -66,7 +66,7 @@ func (a *Auth) Same(others *Auth) bool {
 // frames is the credentials as requests.
 func (a *Auth) frames() (all []byte) {
 	for _, secret := range a.Secrets {
-		all = append(all, jute.Frame(jute.RequestHeader{Xid: xidAuth, Op: jute.OpAuth}, jute.Auth{Scheme: a.Scheme, Auth: secret})...)
+		all = append(all, jute.Frame(jute.RequestHeader{Xid: xidAuth, Op: jute.OpAuth}, jute.AuthPacket{Scheme: a.Scheme, Auth: secret})...)
 	}
 	return all
 }
@@ -127,7 +127,7 @@ func (s *Session) Renew(ctx context.Context, a *Auth) error {
 }
 
 // belongs looks at a folder and all below it.
-func (t Tree) belongs(path string, a *Auth) error {
+func (t ACLReader) belongs(path string, a *Auth) error {
 	acl, err := t.ACL(path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):

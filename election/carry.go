@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Carried lets another image of this process continue a session, as its only client from then on.
-type Carried struct {
+// CarriedSession lets another image of this process continue a session, as its only client from then on.
+type CarriedSession struct {
 	Session  int64           `json:"session"`
 	Password []byte          `json:"password"`
 	Timeout  time.Duration   `json:"timeout"` // that it counts with
@@ -20,16 +20,16 @@ type Carried struct {
 }
 
 // Carry describes the session to its next client. This client must not send requests any more.
-func (s *Session) Carry() (Carried, error) {
+func (s *Session) Carry() (CarriedSession, error) {
 	timeout, end, over := s.Lease.left()
 	id, password := s.identity()
 	switch {
 	case over != nil:
-		return Carried{}, over
+		return CarriedSession{}, over
 	case id == 0 || end == 0:
-		return Carried{}, errors.New("there is no open session")
+		return CarriedSession{}, errors.New("there is no open session")
 	}
-	c := Carried{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}, Own: s.past.known()}
+	c := CarriedSession{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}, Own: s.past.known()}
 	for service := range s.locks.all() {
 		c.Claims[service] = true
 	}
@@ -38,7 +38,7 @@ func (s *Session) Carry() (Carried, error) {
 
 // Resume is Open for a session that another image of this process has carried over. It keeps the rest of
 // the lease: it calls serve at once, whether or not it can reach a server.
-func (e *Ensemble) Resume(ctx context.Context, c Carried, serve func(context.Context, *Session) error) error {
+func (e *Sessions) Resume(ctx context.Context, c CarriedSession, serve func(context.Context, *Session) error) error {
 	cfg := e.cfg
 	cfg.Auth = e.shown()
 	cfg.Timeout = c.Timeout // a request for another one would change the session's

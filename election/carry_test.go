@@ -12,7 +12,7 @@ var errExec = errors.New("this image of the process is no more")
 
 // legacy is what one image leaves to the next.
 type legacy struct {
-	Session          Carried
+	Session          CarriedSession
 	Claim            CarriedClaim
 	CarriedCandidate CarriedCandidate
 }
@@ -56,7 +56,7 @@ func (w *world) carriedOver(node string) (left legacy) {
 }
 
 // resume goes on with a session, as a node's next image.
-func (w *world) resume(node string, c Carried, f func(ctx context.Context, s *Session) error) error {
+func (w *world) resume(node string, c CarriedSession, f func(ctx context.Context, s *Session) error) error {
 	w.Helper()
 	e := New(w.config(node))
 	defer e.Wait()
@@ -112,7 +112,7 @@ func TestASessionIsCarriedOverWithItsClaim(t *testing.T) {
 func TestWhatACandidateHasIsCarriedOver(t *testing.T) {
 	inWorld(t, func(w *world) {
 		left := w.carriedOver("a")
-		var standby Carried
+		var standby CarriedSession
 		var standing CarriedCandidate
 		err := w.open("b", func(ctx context.Context, s *Session) error {
 			cand, _, err := s.NewCandidate(ctx, "svc", Queue)

@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Copy is what a node says of its copy of a replicated program.
-type Copy struct {
+// CopyReport is what a node says of its copy of a replicated program.
+type CopyReport struct {
 	Node    string `json:"node"`
 	Host    string `json:"host"`
 	Address string `json:"address"`       // how others reach it
@@ -81,20 +81,20 @@ type CopiesSeen struct {
 	Holder   string // of the lock
 	Token    int64  // of the lock
 	Promoted Promotion
-	Copies   []Copy
+	Copies   []CopyReport
 	Known    []string // the nodes that have, or had, a copy
 
 	changed []<-chan zk.Event
 }
 
 // Of is a node's copy.
-func (v CopiesSeen) Of(node string) (Copy, bool) {
+func (v CopiesSeen) Of(node string) (CopyReport, bool) {
 	for _, c := range v.Copies {
 		if c.Node == node {
 			return c, true
 		}
 	}
-	return Copy{}, false
+	return CopyReport{}, false
 }
 
 // Question names the time in which positions are asked, and which no other has: a vacancy of the lock, or, below 0, its newest holder's
@@ -110,7 +110,7 @@ func (v CopiesSeen) Question() int64 {
 }
 
 // Tell writes what this node says of its copy, until its session ends.
-func (c *Copies) Tell(ctx context.Context, about Copy) error {
+func (c *Copies) Tell(ctx context.Context, about CopyReport) error {
 	me := c.s.cfg.Node
 	about.Node, about.Host = me.Node, me.Host
 	return wrap("tell of the copy", c.s.own(ctx, c.paths.Copies()+"/"+me.Node, encode(about)))
@@ -190,7 +190,7 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 		if one.changed != nil {
 			v.changed = append(v.changed, one.changed)
 		}
-		if about, err := decode[Copy](one.data); one.exists && err == nil {
+		if about, err := decode[CopyReport](one.data); one.exists && err == nil {
 			about.Node = name
 			v.Copies = append(v.Copies, about)
 		}

@@ -32,7 +32,7 @@ func TestCopiesAreToldForOneVacancy(t *testing.T) {
 				}
 				at := uint64(7)
 				first := w.seesCopies(ctx, theirs)
-				if err := theirs.Copies().Tell(ctx, Copy{Vacancy: first.Vacancy, Position: &at, Followed: 3, Stands: true}); err != nil {
+				if err := theirs.Copies().Tell(ctx, CopyReport{Vacancy: first.Vacancy, Position: &at, Followed: 3, Stands: true}); err != nil {
 					return err
 				}
 				seen := w.seesCopies(ctx, mine)
@@ -52,14 +52,14 @@ func TestCopiesAreToldForOneVacancy(t *testing.T) {
 					w.Errorf("held: %+v", seen)
 				}
 				for asks, want := range map[int64]int64{0: 0, held.Token - 1: 0, held.Token: -held.Token} {
-					if err := theirs.Copies().Tell(ctx, Copy{Asks: asks}); err != nil {
+					if err := theirs.Copies().Tell(ctx, CopyReport{Asks: asks}); err != nil {
 						return err
 					}
 					if got := w.seesCopies(ctx, mine).Question(); got != want {
 						w.Errorf("the holder asks %d: the question is %d, want %d", asks, got, want)
 					}
 				}
-				if err := theirs.Copies().Tell(ctx, Copy{Asks: held.Token, Promoted: held.Token}); err != nil {
+				if err := theirs.Copies().Tell(ctx, CopyReport{Asks: held.Token, Promoted: held.Token}); err != nil {
 					return err
 				}
 				if got := w.seesCopies(ctx, mine).Question(); got != 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Tree reads the ACLs of a tree of znodes.
-type Tree struct {
+// ACLReader reads the ACLs of a tree of znodes.
+type ACLReader struct {
 	ACL      func(path string) ([]zk.ACL, error)
 	Children func(path string) ([]string, error)
 }
@@ -18,7 +18,7 @@ type Tree struct {
 // Exposed finds the znodes of services that clients without the credentials may change. The right to delete in a service's folder
 // is the right to delete its lock and breadcrumb, even if others own these. It looks at the folders, and at the znodes in those of services.
 // The folders above the root do not matter: only an empty root can be deleted. services nil: all.
-func (t Tree) Exposed(root string, a *Auth, services []string) (open []string, err error) {
+func (t ACLReader) Exposed(root string, a *Auth, services []string) (open []string, err error) {
 	look := func(path string) (is bool, err error) {
 		acl, err := t.ACL(path)
 		switch {
@@ -95,8 +95,8 @@ func ExposedNote(open []string) string {
 }
 
 // tree reads in a session, and repeats each read until it is answered.
-func (c *client) tree(ctx context.Context) Tree {
-	return Tree{
+func (c *client) tree(ctx context.Context) ACLReader {
+	return ACLReader{
 		ACL: func(path string) ([]zk.ACL, error) {
 			return insist(ctx, c, func() ([]zk.ACL, error) { acl, _, err := c.conn.GetACL(path); return acl, err })
 		},
@@ -106,7 +106,7 @@ func (c *client) tree(ctx context.Context) Tree {
 	}
 }
 
-// Exposed is Tree.Exposed in this session.
+// Exposed is ACLReader.Exposed in this session.
 func (s *Session) Exposed(ctx context.Context, services []string) ([]string, error) {
 	a := s.dialer.shown()
 	if a == nil {

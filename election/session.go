@@ -62,8 +62,8 @@ func ACL(cfg Config) []zk.ACL {
 	return zk.WorldACL(zk.PermAll)
 }
 
-// Ensemble opens sessions with ZooKeeper, one after the other, and closes those that ended badly.
-type Ensemble struct {
+// Sessions opens sessions with ZooKeeper, one after the other, and closes those that ended badly.
+type Sessions struct {
 	cfg     Config
 	closing sync.WaitGroup
 	keeps   atomic.Bool // the servers have kept a session over a reconnect
@@ -74,29 +74,29 @@ type Ensemble struct {
 }
 
 // New prepares to talk to ZooKeeper.
-func New(cfg Config) *Ensemble { return &Ensemble{cfg: cfg, auth: cfg.Auth} }
+func New(cfg Config) *Sessions { return &Sessions{cfg: cfg, auth: cfg.Auth} }
 
 // Show makes the next session use other credentials.
-func (e *Ensemble) Show(a *Auth) {
+func (e *Sessions) Show(a *Auth) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.auth = a
 }
 
-func (e *Ensemble) shown() *Auth {
+func (e *Sessions) shown() *Auth {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.auth
 }
 
 // Wait returns when no goroutine runs in the background any more.
-func (e *Ensemble) Wait() { e.closing.Wait() }
+func (e *Sessions) Wait() { e.closing.Wait() }
 
 // Open establishes a session, registers the node, and calls serve with it. It keeps the lease extended for as long as
 // serve runs. The context of serve ends when the session cannot be trusted for long any more. Then serve must end its
 // programs before Ended is closed, and returns nil only when none of their processes is alive: then, and only then, Open
 // closes the session, which gives back all its locks.
-func (e *Ensemble) Open(ctx context.Context, serve func(context.Context, *Session) error) error {
+func (e *Sessions) Open(ctx context.Context, serve func(context.Context, *Session) error) error {
 	cfg := e.cfg
 	cfg.Auth = e.shown()
 	return e.open(ctx, newSession(&cfg), func(*dialer) {}, serve)
@@ -108,7 +108,7 @@ func newSession(cfg *Config) *Session {
 	return s
 }
 
-func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), serve func(context.Context, *Session) error) error {
+func (e *Sessions) open(ctx context.Context, s *Session, prepare func(*dialer), serve func(context.Context, *Session) error) error {
 	serving, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
 	s.past = &e.past
@@ -161,11 +161,11 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 }
 
 // discard ends a client whose session is over: the client needs a second to notice, and the next session can open in that time.
-func (e *Ensemble) discard(conn *zk.Conn) { e.closing.Go(conn.Close) }
+func (e *Sessions) discard(conn *zk.Conn) { e.closing.Go(conn.Close) }
 
 // closeOld closes a session that ended badly as soon as a server can be reached, so that nobody has to wait for it to
 // expire. All programs of the session are dead.
-func (e *Ensemble) closeOld(ctx context.Context, s *Session) {
+func (e *Sessions) closeOld(ctx context.Context, s *Session) {
 	ticket := s.Ticket()
 	releases := slices.Collect(maps.Values(s.locks.all()))
 	if ticket.Session == 0 {

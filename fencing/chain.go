@@ -14,14 +14,14 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Verdict is what this machine knows about a target by itself.
-type Verdict int
+// Liveness is what this machine knows about a target by itself.
+type Liveness int
 
-// The verdicts.
+// What it may know.
 const (
-	Unknown Verdict = iota // this machine knows nothing: the target is on another one, or out of sight
-	Dead                   // proved
-	Alive                  // seen; no delay proves it dead
+	Unknown Liveness = iota // this machine knows nothing: the target is on another one, or out of sight
+	Dead                    // proved
+	Alive                   // seen; no delay proves it dead
 )
 
 // Method makes sure that a target is dead. It returns nil only if the target's child is dead, or cut off from all that it
@@ -64,7 +64,7 @@ var ErrRefused = errors.New("fencing refused")
 type Chain struct {
 	// Local returns what this machine knows, without waiting for another: by names the proof, as in "own tree" or "another boot".
 	// The chain calls it again after the grace delay if it saw the child alive. Like a method, it ends soon after ctx. Optional.
-	Local func(ctx context.Context, t Target) (verdict Verdict, by string, err error)
+	Local func(ctx context.Context, t Target) (verdict Liveness, by string, err error)
 
 	Steps     []Step
 	OnFailure OnFailure // Refuse unless set
@@ -180,7 +180,7 @@ func (a *attempts) fence(ctx context.Context, claimed time.Time) (by string, err
 }
 
 // local asks this machine. After an error the verdict is Unknown.
-func (a *attempts) local(ctx context.Context) (verdict Verdict, by string) {
+func (a *attempts) local(ctx context.Context) (verdict Liveness, by string) {
 	if a.chain.Local == nil {
 		return Unknown, ""
 	}

@@ -44,8 +44,8 @@ func steps(methods ...*fake) []Step {
 }
 
 // knows answers as a machine would, one verdict after the other; the last one stays.
-func knows(verdicts ...Verdict) func(context.Context, Target) (Verdict, string, error) {
-	return func(context.Context, Target) (Verdict, string, error) {
+func knows(verdicts ...Liveness) func(context.Context, Target) (Liveness, string, error) {
+	return func(context.Context, Target) (Liveness, string, error) {
 		v := verdicts[0]
 		if len(verdicts) > 1 {
 			verdicts = verdicts[1:]
@@ -146,7 +146,7 @@ func TestConfirmationEndsAllWaiting(t *testing.T) {
 	for name, c := range map[string]Chain{
 		"grace":  {Grace: time.Minute},
 		"method": {Steps: []Step{{Method: &fake{name: "hangs", took: time.Hour}, Timeout: time.Minute}}},
-		"local": {Local: func(ctx context.Context, _ Target) (Verdict, string, error) {
+		"local": {Local: func(ctx context.Context, _ Target) (Liveness, string, error) {
 			<-ctx.Done()
 			return Unknown, "", context.Cause(ctx)
 		}},
@@ -200,7 +200,7 @@ func TestEndOfContextStopsEverything(t *testing.T) {
 
 func TestUnprovedDeathIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := Chain{Grace: time.Second, Local: func(context.Context, Target) (Verdict, string, error) {
+		c := Chain{Grace: time.Second, Local: func(context.Context, Target) (Liveness, string, error) {
 			return Dead, "own tree", errBroken
 		}}
 		out, err := c.Fence(t.Context(), target, time.Now(), nil)

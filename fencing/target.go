@@ -21,13 +21,13 @@ type Target struct {
 	SessionTimeout time.Duration // of the session that held the lock
 	Session        string
 	Tree           json.RawMessage // how its machine finds the child's process tree
-	Seen           Process         // a process that is alive by the breadcrumb
+	Seen           ProcessID       // a process that is alive by the breadcrumb
 	Survive        []string        // effects that another boot of its machine does not undo
 	By             Claimant
 }
 
-// Process is a process of a child that was seen alive, by its machine's numbers.
-type Process struct {
+// ProcessID is a process of a child that was seen alive, by its machine's numbers.
+type ProcessID struct {
 	Pid   int    `json:"pid"`
 	Start uint64 `json:"start,omitempty"` // 0: unknown
 }

@@ -26,7 +26,7 @@ type Agent struct {
 	Listen    string // host:port; without a host, on all addresses
 	Advertise string // where others reach it; default: the address from which this node reaches ZooKeeper
 	Keys      *agent.Keys
-	Files     agent.Files // where the guardians find them
+	Files     agent.KeyFiles // where the guardians find them
 
 	Open func(ctx context.Context) (net.Listener, error)          // nil: TCP at Listen
 	Dial func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
@@ -39,8 +39,8 @@ type answerer struct {
 	self     election.Node
 	machine  host.Machine
 	promises *failsafe.Promises
-	tree     func(service string, id json.RawMessage) *service.Tree // one that this supervisor made, or nil
-	guarded  <-chan struct{}                                        // closed when the guardians stand
+	tree     func(service string, id json.RawMessage) *service.OwnTree // one that this supervisor made, or nil
+	guarded  <-chan struct{}                                           // closed when the guardians stand
 	guard    func() host.Guard
 	log      hclog.Logger
 	inherit  bool // whether to take a former image's listener from the guardians; once
@@ -107,7 +107,7 @@ func (a *answerer) lend(ctx context.Context, l net.Listener) {
 		return
 	}
 	err := func() error {
-		as := witness.Note{Root: a.root, Node: a.self.Node, Files: a.cfg.Files}
+		as := witness.ProxyNote{Root: a.root, Node: a.self.Node, Files: a.cfg.Files}
 		if keys := a.cfg.Keys; keys.Secrets != nil {
 			secrets, err := keys.Secrets()
 			if err != nil {
@@ -131,8 +131,8 @@ func (a *answerer) lend(ctx context.Context, l net.Listener) {
 }
 
 // prove answers an authenticated question of the node that holds the lock.
-func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
-	w := witness.At{
+func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Liveness, string, error) {
+	w := witness.Prover{
 		Node: a.self.Node, Host: box.Host{Machine: a.self.Machine, Boot: a.self.Boot}, End: a.machine.KillTree, Look: a.machine.Outlasted, Owed: a.machine.Owed,
 	}
 	if t := a.tree(q.Service, q.Tree); t != nil {

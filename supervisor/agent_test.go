@@ -39,7 +39,7 @@ type graveyard struct {
 	owed []string       // of this boot
 }
 
-func (*graveyard) Outlasted(json.RawMessage, fencing.Process) error { return nil }
+func (*graveyard) Outlasted(json.RawMessage, fencing.ProcessID) error { return nil }
 
 func (g *graveyard) Owed(of fencing.Target, boot string) []string {
 	if g.of = of; of.Boot != boot {
@@ -64,7 +64,7 @@ func small(cfg Config) *supervisor {
 // handedOn is a service with a term, in a tree, that was handed over, and has not gone on yet.
 func handedOn(t *testing.T, s *supervisor, tree host.Tree, id json.RawMessage) *service.Service {
 	t.Helper()
-	term := &service.Carried{Tree: id, Run: &unit.Carried{}}
+	term := &service.CarriedTerm{Tree: id, Run: &unit.CarriedRun{}}
 	if err := json.Unmarshal([]byte(`{"programs": [{}], "parts": [{"program": 0}]}`), term.Run); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func handedOn(t *testing.T, s *supervisor, tree host.Tree, id json.RawMessage) *
 		t.Fatal(err)
 	}
 	v := s.roster.add(service.Conf{Name: "db"})
-	r := service.Record{Name: "db", Term: term}
+	r := service.CarriedService{Name: "db", Term: term}
 	r.State.Carried = true
 	v.Remember(r)
 	return v
@@ -87,7 +87,7 @@ func TestADeathIsProvedByTheOneThatCanKnowIt(t *testing.T) {
 		change func(*agent.Question)
 		end    error // of our own tree
 		kill   error // of another
-		want   fencing.Verdict
+		want   fencing.Liveness
 		owed   []string
 		ended  int
 		others string
@@ -124,7 +124,7 @@ func TestADeathIsProvedByTheOneThatCanKnowIt(t *testing.T) {
 // P2: whoever answers for a machine that has booted since looks for what survives that, in its own cluster.
 func TestABootIsNoProofOfWhatSurvivesIt(t *testing.T) {
 	machine := &graveyard{}
-	w := witness.At{Node: "a", Host: box.Host{Machine: "m1", Boot: "b1"}, Owed: machine.Owed}
+	w := witness.Prover{Node: "a", Host: box.Host{Machine: "m1", Boot: "b1"}, Owed: machine.Owed}
 	for who, ask := range map[string]agent.Prove{
 		"the agent":  small(Config{Machine: machine, Root: "/one"}).answerer().prove,
 		"a guardian": witness.Proxy(w, "/one", nil).Prove,

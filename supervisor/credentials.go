@@ -40,9 +40,9 @@ func newCredentials(a *election.Auth, log hclog.Logger, taken, held func()) *cre
 
 // renewOnChange sends the credentials in the file to ZooKeeper whenever they change during a session. The services do not notice. There must
 // be a file.
-func (c *credentials) renewOnChange(ctx context.Context, sess *election.Session, ensemble *election.Ensemble) {
+func (c *credentials) renewOnChange(ctx context.Context, sess *election.Session, sessions *election.Sessions) {
 	for {
-		c.renew(ctx, sess, ensemble)
+		c.renew(ctx, sess, sessions)
 		due := time.NewTimer(lookAgain)
 		select {
 		case <-due.C:
@@ -55,7 +55,7 @@ func (c *credentials) renewOnChange(ctx context.Context, sess *election.Session,
 	}
 }
 
-func (c *credentials) renew(ctx context.Context, sess *election.Session, ensemble *election.Ensemble) {
+func (c *credentials) renew(ctx context.Context, sess *election.Session, sessions *election.Sessions) {
 	now, err := c.read()
 	if err != nil || !c.differs(now) {
 		c.withhold("")
@@ -64,7 +64,7 @@ func (c *credentials) renew(ctx context.Context, sess *election.Session, ensembl
 	switch err := sess.Renew(ctx, now); {
 	case err == nil:
 		c.showing(now)
-		ensemble.Show(now)
+		sessions.Show(now)
 		c.withhold("")
 		c.taken()
 		c.log.Info("sending changed credentials to ZooKeeper", "file", now.File, "how_many", len(now.Secrets))
@@ -75,13 +75,13 @@ func (c *credentials) renew(ctx context.Context, sess *election.Session, ensembl
 }
 
 // refused tries the file's credentials, after ZooKeeper has refused to register a session's node.
-func (c *credentials) refused(ensemble *election.Ensemble) {
+func (c *credentials) refused(sessions *election.Sessions) {
 	if c.read == nil {
 		return
 	}
 	if now, err := c.read(); err == nil && c.differs(now) {
 		c.showing(now)
-		ensemble.Show(now)
+		sessions.Show(now)
 		c.log.Warn("ZooKeeper refuses the previous credentials, trying those that are in the file now", "file", now.File)
 	}
 }

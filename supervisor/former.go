@@ -284,7 +284,7 @@ func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.M
 	}
 	all := make([]handoff.Serving, 0, len(stops))
 	for v, leave := range stops {
-		all = append(all, handoff.Serving{Service: v, Leave: leave})
+		all = append(all, handoff.Serving{Served: v, Leave: leave})
 	}
 	return m.On(ctx, sender, all, s.unsettled)
 }

@@ -42,16 +42,16 @@ func undoer(note []byte) (guardian.Effects, error) {
 // orphaned is what a term did, and how to undo it without the supervisor that did it.
 type orphaned struct {
 	unit.Note
-	host.Orphan
+	host.UndoNote
 	data    []byte
 	remover *address.Remover // nil: there is no address
 }
 
 func readOrphan(data []byte) (*orphaned, error) {
 	o := &orphaned{data: data}
-	err := json.Unmarshal(data, &o.Orphan)
+	err := json.Unmarshal(data, &o.UndoNote)
 	if err == nil {
-		err = json.Unmarshal(o.Orphan.Note, &o.Note)
+		err = json.Unmarshal(o.UndoNote.Note, &o.Note)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read how to undo what is done: %w", err)
@@ -70,7 +70,7 @@ func (o *orphaned) Close() {
 func (o *orphaned) Undo(ctx context.Context) error {
 	m := unit.Means{}
 	if o.remover != nil {
-		m.Remove = func(a unit.Address) error {
+		m.Remove = func(a unit.AddressDebt) error {
 			ip, err := netip.ParsePrefix(a.IP)
 			if err != nil {
 				return err

@@ -73,30 +73,30 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		seen fencing.Process
+		seen fencing.ProcessID
 		born uint64
-		want fencing.Verdict
+		want fencing.Liveness
 	}{
-		{"nobody was seen", fencing.Process{}, 1, fencing.Dead},
-		{"it is there", fencing.Process{Pid: pid, Start: start}, 1, fencing.Alive},
-		{"another has its pid", fencing.Process{Pid: pid, Start: start + 1}, 1, fencing.Dead},
-		{"nobody wrote down which", fencing.Process{Pid: pid}, 1, fencing.Unknown},
-		{"nobody wrote down which, and this one is older", fencing.Process{Pid: pid}, start + 1, fencing.Dead},
-		{"nobody has its pid", fencing.Process{Pid: 1 << 29}, 1, fencing.Dead},
-		{"nobody has its pid and start", fencing.Process{Pid: 1 << 29, Start: start}, 1, fencing.Dead},
+		{"nobody was seen", fencing.ProcessID{}, 1, fencing.Dead},
+		{"it is there", fencing.ProcessID{Pid: pid, Start: start}, 1, fencing.Alive},
+		{"another has its pid", fencing.ProcessID{Pid: pid, Start: start + 1}, 1, fencing.Dead},
+		{"nobody wrote down which", fencing.ProcessID{Pid: pid}, 1, fencing.Unknown},
+		{"nobody wrote down which, and this one is older", fencing.ProcessID{Pid: pid}, start + 1, fencing.Dead},
+		{"nobody has its pid", fencing.ProcessID{Pid: 1 << 29}, 1, fencing.Dead},
+		{"nobody has its pid and start", fencing.ProcessID{Pid: 1 << 29, Start: start}, 1, fencing.Dead},
 	} {
 		tree := goneTree(c.born)
 		self := election.Node{Node: "a", Machine: here.Machine, Boot: here.Boot}
 		q := agent.Question{Service: "db", Token: 1, Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: tree, Seen: c.seen, By: "b", ByToken: 2}
-		w := witness.At{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
-		for who, ask := range map[string]func(context.Context) (fencing.Verdict, string, error){
-			"the claimant": func(ctx context.Context) (fencing.Verdict, string, error) {
+		w := witness.Prover{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
+		for who, ask := range map[string]func(context.Context) (fencing.Liveness, string, error){
+			"the claimant": func(ctx context.Context) (fencing.Liveness, string, error) {
 				return w.Prove(ctx, q.Target(""))
 			},
-			"the agent": func(ctx context.Context) (fencing.Verdict, string, error) {
-				return (&answerer{machine: this, self: self, tree: func(string, json.RawMessage) *service.Tree { return nil }}).prove(ctx, q)
+			"the agent": func(ctx context.Context) (fencing.Liveness, string, error) {
+				return (&answerer{machine: this, self: self, tree: func(string, json.RawMessage) *service.OwnTree { return nil }}).prove(ctx, q)
 			},
-			"a guardian": func(ctx context.Context) (fencing.Verdict, string, error) {
+			"a guardian": func(ctx context.Context) (fencing.Liveness, string, error) {
 				return witness.Proxy(w, "", nil).Prove(ctx, q)
 			},
 		} {
@@ -115,8 +115,8 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_, _ = cmd.Process.Wait()
-	w := witness.At{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
-	if verdict, _, err := w.Prove(t.Context(), fencing.Target{Service: "db", Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: goneTree(1), Seen: fencing.Process{Pid: pid, Start: start}}); verdict != fencing.Dead {
+	w := witness.Prover{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
+	if verdict, _, err := w.Prove(t.Context(), fencing.Target{Service: "db", Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: goneTree(1), Seen: fencing.ProcessID{Pid: pid, Start: start}}); verdict != fencing.Dead {
 		t.Errorf("dead at last: %v, %v", verdict, err)
 	}
 }

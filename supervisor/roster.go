@@ -93,7 +93,7 @@ func (r *roster) reinstate(left *handoff.Envelope) {
 }
 
 // records are the services' records for the envelope.
-func (r *roster) records() (births map[string]election.Birth, services []service.Record) {
+func (r *roster) records() (births map[string]election.Birth, services []service.CarriedService) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, v := range r.services {
@@ -179,7 +179,7 @@ func (r *roster) names() []string {
 }
 
 // tree finds a tree that this supervisor made.
-func (r *roster) tree(name string, id json.RawMessage) *service.Tree {
+func (r *roster) tree(name string, id json.RawMessage) *service.OwnTree {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := slices.IndexFunc(r.services, func(v *service.Service) bool { return v.Name() == name })

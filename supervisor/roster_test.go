@@ -30,7 +30,7 @@ func TestARunningServiceThatIsToBeReplicatedEndsFirst(t *testing.T) {
 		s := small(Config{})
 		v := s.roster.add(service.Conf{Name: "db", Service: config.Service{Replicated: replicated}})
 		s.roster.add(service.Conf{Name: "web"})
-		s.roster.reinstate(&handoff.Envelope{Services: []service.Record{{Name: "db", Term: &service.Carried{}}}})
+		s.roster.reinstate(&handoff.Envelope{Services: []service.CarriedService{{Name: "db", Term: &service.CarriedTerm{}}}})
 		first := s.roster.services[0]
 		if former := replicated != nil; former != (first != v) || former != first.Removed() || former != s.roster.waits(v) || !first.Carries() || former == v.Carries() {
 			t.Errorf("replicated: %v: the first is another one: %v, removed: %v, carries: %v; it waits: %v", former, first != v, first.Removed(), first.Carries(), s.roster.waits(v))
@@ -43,7 +43,7 @@ func TestWhatAFormerImageHadInTheQueueIsNotForgotten(t *testing.T) {
 	for _, session := range []int64{0, 1} {
 		s := small(Config{})
 		s.roster.births = map[string]election.Birth{}
-		s.roster.reinstate(&handoff.Envelope{Services: []service.Record{{Name: "db", Place: election.CarriedCandidate{Session: session}}}})
+		s.roster.reinstate(&handoff.Envelope{Services: []service.CarriedService{{Name: "db", Place: election.CarriedCandidate{Session: session}}}})
 		if kept := len(s.roster.services) == 1 && s.roster.services[0].Removed(); kept != (session != 0) {
 			t.Errorf("session %d: kept: %v", session, kept)
 		}

@@ -25,11 +25,11 @@ import (
 func (s *supervisor) sessions(ctx context.Context) error {
 	ctx, done := context.WithCancelCause(ctx)
 	defer done(nil)
-	ensemble := election.New(election.Config{
+	sessions := election.New(election.Config{
 		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Floor: s.cfg.Floor, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
 		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, Strangers: s.cfg.Strangers, InTurn: s.cfg.InTurn,
 	})
-	defer ensemble.Wait()
+	defer sessions.Wait()
 	first := uint64(1)
 	if s.left != nil {
 		first = s.left.Epoch
@@ -39,7 +39,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 	defer s.cfg.Former.end()
 	for epoch := first; ; epoch++ {
 		began := s.cfg.Machine.Now()
-		err := s.open(ctx, ensemble, epoch)
+		err := s.open(ctx, sessions, epoch)
 		switch {
 		case errors.Is(err, errUnresumed):
 			return err
@@ -52,7 +52,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 			continue
 		}
 		if errors.Is(err, election.ErrNoAuth) {
-			s.credentials.refused(ensemble)
+			s.credentials.refused(sessions)
 		}
 		if s.cfg.Machine.Now()-began > settled {
 			s.trouble = 0
@@ -237,12 +237,12 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 }
 
 // open opens a session, the one that was handed over first.
-func (s *supervisor) open(ctx context.Context, ensemble *election.Ensemble, epoch uint64) error {
+func (s *supervisor) open(ctx context.Context, sessions *election.Sessions, epoch uint64) error {
 	serve := func(ctx context.Context, sess *election.Session) error {
 		renewing, enough := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		if s.credentials.read != nil {
-			wg.Go(func() { s.credentials.renewOnChange(renewing, sess, ensemble) })
+			wg.Go(func() { s.credentials.renewOnChange(renewing, sess, sessions) })
 			wg.Go(func() { s.exposure.watchZnodes(renewing, sess) })
 		}
 		defer wg.Wait()
@@ -250,10 +250,10 @@ func (s *supervisor) open(ctx context.Context, ensemble *election.Ensemble, epoc
 		return s.serve(ctx, sess, epoch)
 	}
 	if s.left == nil || s.left.Epoch != epoch {
-		return ensemble.Open(ctx, serve)
+		return sessions.Open(ctx, serve)
 	}
 	served := false
-	err := ensemble.Resume(ctx, s.left.Session, func(ctx context.Context, sess *election.Session) error {
+	err := sessions.Resume(ctx, s.left.Session, func(ctx context.Context, sess *election.Session) error {
 		served = true
 		return serve(ctx, sess)
 	})

@@ -196,8 +196,8 @@ func (s *supervisor) showWatchdog() {
 }
 
 // shared makes the parts that all services of this node use.
-func (s *supervisor) shared() *service.Node {
-	n := &service.Node{
+func (s *supervisor) shared() *service.LocalNode {
+	n := &service.LocalNode{
 		Self: s.self, Root: s.cfg.Root, Cluster: clusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard }, Commands: s.commands,
 		Promises: s.promises, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory, Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken,
 		Agent: service.Agent{At: s.cfg.Agent.address},
@@ -220,5 +220,5 @@ func clusterOf(cfg Config) string {
 
 // Owed names the effects of a target that was on this machine, in this boot now, which are not undone.
 func Owed(t fencing.Target, boot string) []string {
-	return unit.OwedOn(unit.Term{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}, boot)
+	return unit.OwedOn(unit.TermRef{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}, boot)
 }

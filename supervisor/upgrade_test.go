@@ -72,7 +72,7 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 		undone := make(chan struct{}, 10)
 		s.commands = treeless{asked: func(context.Context) { undone <- struct{}{}; <-late }}.commands()
 		v := s.roster.add(service.Conf{Name: "db"})
-		v.Remember(service.Record{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
+		v.Remember(service.CarriedService{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
 		sess := &election.Session{}
 		ctx, end := context.WithCancel(t.Context())
 		served := make(chan error, 1)
@@ -100,7 +100,7 @@ func TestATermThatWasToBeHandedOverIsNotForgotten(t *testing.T) {
 	if s.roster.forget(v, nil) || len(s.roster.services) != 1 {
 		t.Error("forgotten, with its child running")
 	}
-	if v.Remember(service.Record{Name: "db"}); s.roster.forget(v, errors.New("x")) || len(s.roster.services) != 1 {
+	if v.Remember(service.CarriedService{Name: "db"}); s.roster.forget(v, errors.New("x")) || len(s.roster.services) != 1 {
 		t.Error("forgotten, though something of it may be alive")
 	}
 	if !s.roster.forget(v, nil) || len(s.roster.services) != 0 {

@@ -44,7 +44,7 @@ func samples() map[string][2]both {
 		"old connected":    {&ConnectResponse{SessionID: 4, NoReadOnly: true}, &ConnectResponse{}},
 		"request header":   {&RequestHeader{1, OpPing}, &RequestHeader{}},
 		"reply header":     {&ReplyHeader{1, 2, NoNode}, &ReplyHeader{}},
-		"auth":             {&Auth{0, "digest", []byte("a:b")}, &Auth{}},
+		"auth":             {&AuthPacket{0, "digest", []byte("a:b")}, &AuthPacket{}},
 		"event":            {&WatchEvent{EventNodeDeleted, StateSyncConnected, "/a"}, &WatchEvent{}},
 		"set watches":      {&watches, &SetWatches{}},
 		"set watches 2":    {&watches2, &SetWatches2{}},

@@ -98,22 +98,22 @@ func (h *ReplyHeader) Decode(r *Reader) {
 	h.Xid, h.Zxid, h.Code = r.Int32(), r.Int64(), Code(r.Int32())
 }
 
-// Auth adds a credential to the connection.
-type Auth struct {
+// AuthPacket adds a credential to the connection.
+type AuthPacket struct {
 	Type   int32
 	Scheme string
 	Auth   []byte
 }
 
 // Encode implements Record.
-func (a Auth) Encode(w *Writer) {
+func (a AuthPacket) Encode(w *Writer) {
 	w.Int32(a.Type)
 	w.String(a.Scheme)
 	w.Buffer(a.Auth)
 }
 
 // Decode implements Decoder.
-func (a *Auth) Decode(r *Reader) { a.Type, a.Scheme, a.Auth = r.Int32(), r.String(), r.Buffer() }
+func (a *AuthPacket) Decode(r *Reader) { a.Type, a.Scheme, a.Auth = r.Int32(), r.String(), r.Buffer() }
 
 // WatchEvent is the body of a notification.
 type WatchEvent struct {

@@ -36,7 +36,7 @@ func (s *Server) Rewind(to *Backup) {
 	all := Commit{Zxid: s.db.zxid, Rewound: true}
 	for _, path := range slices.Sorted(maps.Keys(s.db.tree.nodes)) {
 		n := s.db.tree.nodes[path]
-		all.Changes = append(all.Changes, Change{Kind: jute.EventNodeCreated, Path: path, Data: n.data, Stat: n.status()})
+		all.Changes = append(all.Changes, ZnodeChange{Kind: jute.EventNodeCreated, Path: path, Data: n.data, Stat: n.status()})
 	}
 	s.cfg.Observe(all)
 }

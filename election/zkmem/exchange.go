@@ -226,7 +226,7 @@ func (x exchange) closeSession(h jute.RequestHeader) {
 }
 
 func (x exchange) authenticate(xid int32, body []byte) {
-	var auth jute.Auth
+	var auth jute.AuthPacket
 	if err := jute.Unmarshal(body, &auth); err != nil {
 		x.c.hangUp()
 		return

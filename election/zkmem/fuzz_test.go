@@ -26,7 +26,7 @@ func FuzzRequests(f *testing.F) {
 	add(jute.OpAddWatch, jute.PathType{Path: "", Type: 1})
 	add(jute.OpRemoveWatches, jute.PathType{Path: "/", Type: 9})
 	add(jute.OpGetEphemerals, jute.Path("/"))
-	add(jute.OpAuth, jute.Auth{Scheme: "digest", Auth: nil})
+	add(jute.OpAuth, jute.AuthPacket{Scheme: "digest", Auth: nil})
 	add(jute.OpCloseSession)
 	f.Add([]byte("ruok"))
 	f.Add([]byte{0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 14})

@@ -6,14 +6,14 @@ import "understudy/election/jute"
 type Commit struct {
 	Zxid    int64
 	By      int64 // the session that asked for it, 0 where none did
-	Changes []Change
+	Changes []ZnodeChange
 	Ended   int64 // the session that ended with it, 0 for none
 	Expired bool  // it ended because nothing was heard of it
 	Rewound bool  // all is gone that is not in Changes: see Server.Rewind
 }
 
-// Change is what a transaction did to one node. Data and Stat are as they are after it, and of a deleted node empty.
-type Change struct {
+// ZnodeChange is what a transaction did to one node. Data and Stat are as they are after it, and of a deleted node empty.
+type ZnodeChange struct {
 	Kind jute.EventType
 	Path string
 	Data []byte
@@ -37,7 +37,7 @@ func (r *replica) observed(c Commit, changes []change) {
 		if ch.kind == jute.EventNodeChildrenChanged {
 			continue
 		}
-		told := Change{Kind: ch.kind, Path: ch.path}
+		told := ZnodeChange{Kind: ch.kind, Path: ch.path}
 		if n, ok := r.db.tree.lookup(ch.path); ok && ch.kind != jute.EventNodeDeleted {
 			told.Data, told.Stat = n.data, n.status()
 		}

@@ -139,7 +139,7 @@ func setACL(path string, acl []jute.ACL, version int32) request {
 func multi(ops ...jute.MultiOp) request { return request{jute.OpMulti, jute.Multi(ops), showMulti} }
 
 func auth(scheme, credential string) request {
-	return request{op: jute.OpAuth, body: jute.Auth{Scheme: scheme, Auth: []byte(credential)}}
+	return request{op: jute.OpAuth, body: jute.AuthPacket{Scheme: scheme, Auth: []byte(credential)}}
 }
 
 func setWatches(relative int64, data, exist, child []string) request {

@@ -23,11 +23,11 @@ import (
 var (
 	secret = []byte("a secret of sixteen and more")
 	target = fencing.Target{
-		Service: "db", Node: "a", Machine: "m1", Boot: "b1", Token: 41, Address: "a:8438", Tree: json.RawMessage(`{"kind":"cgroup"}`), Seen: fencing.Process{Pid: 7, Start: 70},
+		Service: "db", Node: "a", Machine: "m1", Boot: "b1", Token: 41, Address: "a:8438", Tree: json.RawMessage(`{"kind":"cgroup"}`), Seen: fencing.ProcessID{Pid: 7, Start: 70},
 		By: fencing.Claimant{Node: "b", Token: 42},
 	}
 	asked = Question{
-		Service: "db", Node: "a", Machine: "m1", Boot: "b1", Token: 41, Tree: json.RawMessage(`{"kind":"cgroup"}`), Seen: fencing.Process{Pid: 7, Start: 70}, By: "b", ByToken: 42,
+		Service: "db", Node: "a", Machine: "m1", Boot: "b1", Token: 41, Tree: json.RawMessage(`{"kind":"cgroup"}`), Seen: fencing.ProcessID{Pid: 7, Start: 70}, By: "b", ByToken: 42,
 	}
 )
 
@@ -57,12 +57,12 @@ func (d *desk) said() string {
 func newDesk(t testing.TB, prove Prove) *desk {
 	d := &desk{ctx: t.Context()}
 	if prove == nil {
-		prove = func(context.Context, Question) (fencing.Verdict, string, error) { return fencing.Dead, "killed", nil }
+		prove = func(context.Context, Question) (fencing.Liveness, string, error) { return fencing.Dead, "killed", nil }
 	}
 	d.Server = &Server{
 		Keys: Shared(secret), Self: Answer{Node: "a", Machine: "m1", Boot: "b1"},
 		Logger: hclog.New(&hclog.LoggerOptions{Output: d}),
-		Prove: func(ctx context.Context, q Question) (fencing.Verdict, string, error) {
+		Prove: func(ctx context.Context, q Question) (fencing.Liveness, string, error) {
 			d.killed.Add(1)
 			return prove(ctx, q)
 		},
@@ -92,7 +92,7 @@ func (d *desk) method() Method { return Method{Keys: Shared(secret), Dial: d.dia
 func TestProvedDeathIsBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got Question
-		d := newDesk(t, func(_ context.Context, q Question) (fencing.Verdict, string, error) {
+		d := newDesk(t, func(_ context.Context, q Question) (fencing.Liveness, string, error) {
 			got = q
 			return fencing.Dead, "killed", nil
 		})
@@ -145,8 +145,8 @@ func TestNothingElseIsCalledDead(t *testing.T) {
 	}
 }
 
-func vouches(v fencing.Verdict, err error) Prove {
-	return func(context.Context, Question) (fencing.Verdict, string, error) { return v, "", err }
+func vouches(v fencing.Liveness, err error) Prove {
+	return func(context.Context, Question) (fencing.Liveness, string, error) { return v, "", err }
 }
 
 // No process outlives a boot: the machine itself may say so once it is up again. It is told which effects may.
@@ -155,7 +155,7 @@ func TestLaterBootOfTheMachineIsBelieved(t *testing.T) {
 		survives := target
 		survives.Survive = []string{"role"}
 		var got fencing.Target
-		d := newDesk(t, func(_ context.Context, q Question) (fencing.Verdict, string, error) {
+		d := newDesk(t, func(_ context.Context, q Question) (fencing.Liveness, string, error) {
 			got = q.Target("/root")
 			return fencing.Dead, "booted", nil
 		})

@@ -164,7 +164,7 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 // A kill that takes long is cut off, and is no proof.
 func TestKillThatHangsIsNoProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, func(ctx context.Context, _ Question) (fencing.Verdict, string, error) {
+		d := newDesk(t, func(ctx context.Context, _ Question) (fencing.Liveness, string, error) {
 			<-ctx.Done()
 			return fencing.Alive, "", context.Cause(ctx)
 		})

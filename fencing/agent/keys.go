@@ -16,8 +16,8 @@ import (
 // LeastSecret is the least length of a secret, because an attacker could guess it offline.
 const LeastSecret = 16
 
-// Files says where the keys of this node are kept: a secret, certificates, or both.
-type Files struct {
+// KeyFiles says where the keys of this node are kept: a secret, certificates, or both.
+type KeyFiles struct {
 	Secret string       `json:"secret,omitempty"`
 	TLS    *keyfile.TLS `json:"tls,omitempty"`
 }
@@ -35,7 +35,7 @@ func Shared(secret []byte) *Keys {
 }
 
 // Keys reads the files again when they change. It tells failed why it cannot read one; then the former content stays in force.
-func (f Files) Keys(failed func(error)) *Keys {
+func (f KeyFiles) Keys(failed func(error)) *Keys {
 	k := &Keys{}
 	if f.Secret != "" {
 		k.Secrets = keyfile.Keep(f.secrets, failed)
@@ -45,7 +45,7 @@ func (f Files) Keys(failed func(error)) *Keys {
 }
 
 // KeysFrom is Keys for a process that was told the secrets, and perhaps cannot read the files itself.
-func (f Files) KeysFrom(secrets [][]byte) *Keys {
+func (f KeyFiles) KeysFrom(secrets [][]byte) *Keys {
 	k := &Keys{}
 	if f.Secret != "" {
 		k.Secrets = keyfile.KeepFrom(secrets, f.secrets)
@@ -79,13 +79,13 @@ func (k *Keys) certified() (*tls.Config, error) {
 	return c, err
 }
 
-func (f Files) secure(k *Keys, failed func(error)) {
+func (f KeyFiles) secure(k *Keys, failed func(error)) {
 	if f.TLS != nil {
 		k.TLS, k.Name = keyfile.Keep(f.TLS.Config, failed), f.TLS.ServerName
 	}
 }
 
-func (f Files) secrets() ([][]byte, error) {
+func (f KeyFiles) secrets() ([][]byte, error) {
 	lines, err := keyfile.Lines(f.Secret)
 	if err != nil {
 		return nil, err

@@ -26,17 +26,17 @@ const (
 
 // Question asks for the death of one activation's child.
 type Question struct {
-	Service string          `json:"service"`
-	Token   int64           `json:"token"`
-	Node    string          `json:"node"`
-	Machine string          `json:"machine,omitempty"`
-	Boot    string          `json:"boot"`
-	Tree    json.RawMessage `json:"tree,omitempty"`
-	Seen    fencing.Process `json:"seen,omitzero"` // was alive of it, whatever its containment shows
-	Survive []string        `json:"survives_boot,omitempty"`
-	By      string          `json:"by"`       // the node that holds the lock now
-	ByToken int64           `json:"by_token"` // and its token
-	Nonce   []byte          `json:"nonce"`
+	Service string            `json:"service"`
+	Token   int64             `json:"token"`
+	Node    string            `json:"node"`
+	Machine string            `json:"machine,omitempty"`
+	Boot    string            `json:"boot"`
+	Tree    json.RawMessage   `json:"tree,omitempty"`
+	Seen    fencing.ProcessID `json:"seen,omitzero"` // was alive of it, whatever its containment shows
+	Survive []string          `json:"survives_boot,omitempty"`
+	By      string            `json:"by"`       // the node that holds the lock now
+	ByToken int64             `json:"by_token"` // and its token
+	Nonce   []byte            `json:"nonce"`
 }
 
 // Target is whom a question of a node of this cluster is about.

@@ -33,8 +33,8 @@ func TestSecretIsChangedWithoutAGap(t *testing.T) {
 		for j := range steps {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDesk(t, nil)
-				d.Keys = Files{Secret: secretFile(t, steps[i]...)}.Keys(nil)
-				m := Method{Keys: Files{Secret: secretFile(t, steps[j]...)}.Keys(nil), Dial: d.dial}
+				d.Keys = KeyFiles{Secret: secretFile(t, steps[i]...)}.Keys(nil)
+				m := Method{Keys: KeyFiles{Secret: secretFile(t, steps[j]...)}.Keys(nil), Dial: d.dial}
 				near := i-j >= -1 && i-j <= 1
 				if err := askOnce(t, m); (err == nil) != near && (near || i+j == 3) {
 					t.Errorf("asked at step %d, asker at step %d: %v", i, j, err)
@@ -51,7 +51,7 @@ func TestChangedSecretIsTakenUp(t *testing.T) {
 		file := secretFile(t, []byte("the secret as it was before"))
 		var told []string
 		d := newDesk(t, nil)
-		d.Keys = Files{Secret: file}.Keys(func(err error) { told = append(told, err.Error()) })
+		d.Keys = KeyFiles{Secret: file}.Keys(func(err error) { told = append(told, err.Error()) })
 		ask := func() error { d := d.method(); return askOnce(t, d) }
 		if ask() == nil {
 			t.Error("the secret is another")
@@ -78,11 +78,11 @@ func TestChangedSecretIsTakenUp(t *testing.T) {
 func TestGuardianFollowsTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, nil)
-		d.Keys = Files{Secret: filepath.Join(t.TempDir(), "gone")}.KeysFrom([][]byte{secret})
+		d.Keys = KeyFiles{Secret: filepath.Join(t.TempDir(), "gone")}.KeysFrom([][]byte{secret})
 		if err := askOnce(t, d.method()); err != nil {
 			t.Error(err)
 		}
-		d.Keys = Files{Secret: secretFile(t, secret)}.KeysFrom([][]byte{[]byte("what it was when it was told")})
+		d.Keys = KeyFiles{Secret: secretFile(t, secret)}.KeysFrom([][]byte{[]byte("what it was when it was told")})
 		if err := askOnce(t, d.method()); err != nil {
 			t.Error(err)
 		}

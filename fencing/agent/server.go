@@ -27,7 +27,7 @@ const (
 )
 
 // Prove kills the tree that a question names, and returns whether it is dead. by is the proof.
-type Prove func(ctx context.Context, q Question) (verdict fencing.Verdict, by string, err error)
+type Prove func(ctx context.Context, q Question) (verdict fencing.Liveness, by string, err error)
 
 // Promise binds this node not to start a service, or says why not.
 type Promise func(p PromiseRequest) error

@@ -16,10 +16,10 @@ import (
 )
 
 // secured is a desk that takes only who has a certificate, and how it is asked. Its node is a, at "a"; b asks.
-func secured(t *testing.T, authority *keytest.Authority, change func(asked, asker *Files)) (*desk, Method) {
+func secured(t *testing.T, authority *keytest.Authority, change func(asked, asker *KeyFiles)) (*desk, Method) {
 	authority.Sign(t, "a", nil)
 	authority.Sign(t, "b", nil)
-	asked, asker := Files{TLS: authority.TLS("a")}, Files{TLS: authority.TLS("b")}
+	asked, asker := KeyFiles{TLS: authority.TLS("a")}, KeyFiles{TLS: authority.TLS("b")}
 	if change != nil {
 		change(&asked, &asker)
 	}
@@ -35,9 +35,9 @@ func askOnce(t *testing.T, m Method) error {
 }
 
 func TestCertificatesAreEnough(t *testing.T) {
-	for name, change := range map[string]func(asked, asker *Files){
+	for name, change := range map[string]func(asked, asker *KeyFiles){
 		"certificates alone": nil,
-		"names of nodes":     func(asked, asker *Files) { asked.TLS.ServerName, asker.TLS.ServerName = "{node}", "{node}" },
+		"names of nodes":     func(asked, asker *KeyFiles) { asked.TLS.ServerName, asker.TLS.ServerName = "{node}", "{node}" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -61,60 +61,60 @@ func TestStrangersAreTurnedAwayByTheirCertificates(t *testing.T) {
 		c.NotBefore, c.NotAfter = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
 	}
 	for name, c := range map[string]struct {
-		change func(t *testing.T, ours *keytest.Authority, asked, asker *Files)
+		change func(t *testing.T, ours *keytest.Authority, asked, asker *KeyFiles)
 		says   string // the asked one's log
 		fails  string // the asker's error
 	}{
-		"asker of another authority": {says: "unknown authority", change: func(t *testing.T, _ *keytest.Authority, _, asker *Files) {
+		"asker of another authority": {says: "unknown authority", change: func(t *testing.T, _ *keytest.Authority, _, asker *KeyFiles) {
 			other, ca := keytest.New(t), asker.TLS.CAFile
 			other.Sign(t, "b", nil)
 			asker.TLS = other.TLS("b")
 			asker.TLS.CAFile = ca
 		}},
-		"agent of another authority": {fails: "unknown authority", change: func(t *testing.T, _ *keytest.Authority, asked, _ *Files) {
+		"agent of another authority": {fails: "unknown authority", change: func(t *testing.T, _ *keytest.Authority, asked, _ *KeyFiles) {
 			other, ca := keytest.New(t), asked.TLS.CAFile
 			other.Sign(t, "a", nil)
 			asked.TLS = other.TLS("a")
 			asked.TLS.CAFile = ca
 		}},
-		"asker's expired": {says: "expired", change: func(t *testing.T, ours *keytest.Authority, _, _ *Files) { ours.Sign(t, "b", nil, old) }},
-		"agent's expired": {fails: "expired", change: func(t *testing.T, ours *keytest.Authority, _, _ *Files) { ours.Sign(t, "a", nil, old) }},
-		"asker's is a server's": {says: "incompatible key usage", change: func(t *testing.T, ours *keytest.Authority, _, _ *Files) {
+		"asker's expired": {says: "expired", change: func(t *testing.T, ours *keytest.Authority, _, _ *KeyFiles) { ours.Sign(t, "b", nil, old) }},
+		"agent's expired": {fails: "expired", change: func(t *testing.T, ours *keytest.Authority, _, _ *KeyFiles) { ours.Sign(t, "a", nil, old) }},
+		"asker's is a server's": {says: "incompatible key usage", change: func(t *testing.T, ours *keytest.Authority, _, _ *KeyFiles) {
 			ours.Sign(t, "b", nil, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} })
 		}},
-		"agent of another name": {fails: "not a", change: func(t *testing.T, ours *keytest.Authority, asked, _ *Files) {
+		"agent of another name": {fails: "not a", change: func(t *testing.T, ours *keytest.Authority, asked, _ *KeyFiles) {
 			ours.Sign(t, "c", nil)
 			asked.TLS = ours.TLS("c")
 		}},
-		"asker of another name": {says: "is for another name", change: func(t *testing.T, ours *keytest.Authority, asked, asker *Files) {
+		"asker of another name": {says: "is for another name", change: func(t *testing.T, ours *keytest.Authority, asked, asker *KeyFiles) {
 			ours.Sign(t, "c", nil)
 			asker.TLS = ours.TLS("c")
 			asked.TLS.ServerName, asker.TLS.ServerName = "{node}", "{node}"
 		}},
-		"plain asker": {says: "TLS", change: func(t *testing.T, _ *keytest.Authority, _, asker *Files) {
-			*asker = Files{Secret: secretFile(t, secret)}
+		"plain asker": {says: "TLS", change: func(t *testing.T, _ *keytest.Authority, _, asker *KeyFiles) {
+			*asker = KeyFiles{Secret: secretFile(t, secret)}
 		}},
-		"plain agent": {fails: "TLS", change: func(t *testing.T, _ *keytest.Authority, asked, _ *Files) {
-			*asked = Files{Secret: secretFile(t, secret)}
+		"plain agent": {fails: "TLS", change: func(t *testing.T, _ *keytest.Authority, asked, _ *KeyFiles) {
+			*asked = KeyFiles{Secret: secretFile(t, secret)}
 		}},
-		"asker with another secret": {says: "not made with our secret", change: func(t *testing.T, _ *keytest.Authority, asked, asker *Files) {
+		"asker with another secret": {says: "not made with our secret", change: func(t *testing.T, _ *keytest.Authority, asked, asker *KeyFiles) {
 			asked.Secret, asker.Secret = secretFile(t, secret), secretFile(t, []byte("another secret, which is wrong"))
 		}},
-		"asker without the secret": {says: "not made with our secret", change: func(t *testing.T, _ *keytest.Authority, asked, _ *Files) {
+		"asker without the secret": {says: "not made with our secret", change: func(t *testing.T, _ *keytest.Authority, asked, _ *KeyFiles) {
 			asked.Secret = secretFile(t, secret)
 		}},
-		"asker whose authority is gone": {fails: "read the authorities", change: func(_ *testing.T, _ *keytest.Authority, _, asker *Files) {
+		"asker whose authority is gone": {fails: "read the authorities", change: func(_ *testing.T, _ *keytest.Authority, _, asker *KeyFiles) {
 			asker.TLS.CAFile += ".none"
 		}},
-		"agent that would take anybody": {says: "any client could ask", change: func(_ *testing.T, _ *keytest.Authority, asked, _ *Files) {
+		"agent that would take anybody": {says: "any client could ask", change: func(_ *testing.T, _ *keytest.Authority, asked, _ *KeyFiles) {
 			asked.TLS.CAFile = ""
 		}},
-		"agent without keys": {says: "any client could ask", change: func(_ *testing.T, _ *keytest.Authority, asked, _ *Files) { *asked = Files{} }},
+		"agent without keys": {says: "any client could ask", change: func(_ *testing.T, _ *keytest.Authority, asked, _ *KeyFiles) { *asked = KeyFiles{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ours := keytest.New(t)
-				d, m := secured(t, ours, func(asked, asker *Files) { c.change(t, ours, asked, asker) })
+				d, m := secured(t, ours, func(asked, asker *KeyFiles) { c.change(t, ours, asked, asker) })
 				err := askOnce(t, m)
 				if err == nil || d.killed.Load() != 0 || errors.Is(err, fencing.ErrNotDead) {
 					t.Errorf("%v, asked %d times", err, d.killed.Load())
@@ -189,7 +189,7 @@ func TestWhatIsHandedOnProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours := keytest.New(t)
 		d, m := secured(t, ours, nil)
-		between := (&Files{TLS: ours.TLS("a")}).Keys(nil)
+		between := (&KeyFiles{TLS: ours.TLS("a")}).Keys(nil)
 		m.Dial = lure(func(conn net.Conn) {
 			front, err := between.answering(t.Context(), conn)
 			if err != nil {

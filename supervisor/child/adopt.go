@@ -104,7 +104,7 @@ func (g *Guard) adoptTree(c carriedTree) (l guard.HandoverTree, err error) {
 	}
 	for _, p := range t.parts {
 		if ref := p.ref(); ref != nil {
-			l.Members = append(l.Members, guard.Member{Ref: *ref, Along: p.deadSignal()})
+			l.Members = append(l.Members, guard.HeldProcess{Ref: *ref, Along: p.deadSignal()})
 		}
 	}
 	return l, nil

@@ -102,7 +102,7 @@ func (v *visit) agentOf(service string) func(context.Context, election.BreadCrum
 	if err != nil || c.Fencing.Agent == nil {
 		return nil
 	}
-	files := agent.Files{Secret: c.Fencing.Agent.SecretFile, TLS: (*keyfile.TLS)(c.Fencing.Agent.TLS)}
+	files := agent.KeyFiles{Secret: c.Fencing.Agent.SecretFile, TLS: (*keyfile.TLS)(c.Fencing.Agent.TLS)}
 	keys := files.Keys(func(error) {})
 	if keys.Check() != nil {
 		return nil

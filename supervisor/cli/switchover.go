@@ -42,7 +42,7 @@ func switchoverCommand() *cobra.Command {
 		Example: "  understudy switchover db --to db-2 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h := control.Switchover{Service: args[0], To: to, Force: force, By: operator()}
+			h := control.SwitchoverRequest{Service: args[0], To: to, Force: force, By: operator()}
 			h.Tell = func(step string) {
 				if !v.json {
 					fmt.Println("  " + printable.Text(step))

@@ -88,7 +88,7 @@ func listen(c *config.Config, log hclog.Logger) (*supervisor.Agent, error) {
 	if a == nil {
 		return nil, nil
 	}
-	files := agent.Files{Secret: a.SecretFile, TLS: (*keyfile.TLS)(a.TLS)}
+	files := agent.KeyFiles{Secret: a.SecretFile, TLS: (*keyfile.TLS)(a.TLS)}
 	keys := files.Keys(func(err error) {
 		log.Error("cannot read the agent's keys, keeping the previous ones", "error", err)
 	})

@@ -58,7 +58,7 @@ func (s *machineCheck) files() {
 }
 
 // own looks at who can change a file, or read a secret; grave: who can is root then.
-func (s *machineCheck) own(p path, name string, use safefile.Use, grave bool) {
+func (s *machineCheck) own(p path, name string, use safefile.Purpose, grave bool) {
 	if name == "" {
 		return
 	}

@@ -143,7 +143,7 @@ func (s *machineCheck) agent(p path, a Agent) {
 }
 
 // needs warns of a file that cannot be read, and looks at who can change it, or read a secret.
-func (s *machineCheck) needs(p path, name string, use safefile.Use) {
+func (s *machineCheck) needs(p path, name string, use safefile.Purpose) {
 	if name == "" {
 		return
 	}

@@ -23,7 +23,7 @@ func (c *Cluster) Exposed(ctx context.Context) (string, error) {
 	if c.auth == nil {
 		return "", nil
 	}
-	t := election.Tree{
+	t := election.ACLReader{
 		ACL: func(path string) ([]zk.ACL, error) {
 			return insist(ctx, "read the ACL of "+path, func() ([]zk.ACL, error) { acl, _, err := c.conn.GetACL(path); return acl, err })
 		},

@@ -109,7 +109,7 @@ func TestUnknownNamesAreErrorsThatTellWhatThereIs(t *testing.T) {
 	_, history := b.c.History(ctx, "bd")
 	_, confirm := b.c.Confirm(ctx, "bd", "one", Confirming{By: "me@op"})
 	_, pause := b.c.Pause(ctx, "bd", true, "me", "")
-	_, switchover := b.c.Switchover(ctx, Switchover{Service: "bd"})
+	_, switchover := b.c.Switchover(ctx, SwitchoverRequest{Service: "bd"})
 	for what, err := range map[string]error{
 		"status": status, "history": history, "confirm": confirm, "pause": pause, "switchover": switchover,
 		"restart": b.c.Restart(ctx, "bd", "me"), "reload": b.c.Reload(ctx, "bd", "me"),

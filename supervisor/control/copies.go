@@ -41,7 +41,7 @@ const NothingReported = "it has reported nothing"
 const oldPosition = 10 * time.Second
 
 // copiesOf describes the copies of a service by what their nodes have told of them, and by the heartbeats, the primary first.
-func copiesOf(v ServiceStatus, told map[string]election.Copy, nodes []NodeStatus, now time.Time) (all []CopyStatus) {
+func copiesOf(v ServiceStatus, told map[string]election.CopyReport, nodes []NodeStatus, now time.Time) (all []CopyStatus) {
 	if len(told)+len(v.Known) == 0 {
 		return nil
 	}

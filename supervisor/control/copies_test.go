@@ -28,7 +28,7 @@ func TestStatusShowsTheCopiesOfAReplicatedService(t *testing.T) {
 		t.Fatal(err)
 	}
 	token, asked := lock.stat.Czxid, time.Now().UTC()
-	tell := func(node string, about election.Copy, at *election.At) {
+	tell := func(node string, about election.CopyReport, at *election.At) {
 		s.put(paths("db").Copies()+"/"+node, about, zk.FlagEphemeral)
 		n := election.Node{Node: node}
 		if at != nil {
@@ -36,11 +36,11 @@ func TestStatusShowsTheCopiesOfAReplicatedService(t *testing.T) {
 		}
 		s.put(election.NodesDir(root)+"/"+node, n, zk.FlagEphemeral)
 	}
-	tell("a", election.Copy{Role: "follower", Promoted: token}, &election.At{Token: token, Position: 100, Time: asked})
-	tell("b", election.Copy{Role: "follower", Followed: token, Sees: &election.Sight{Token: token, Well: true}}, &election.At{Token: token, Position: 90, Time: asked})
-	tell("c", election.Copy{Role: "follower", Followed: 3, Toward: token, Why: "it has no position", Sees: &election.Sight{Token: token, Why: "no answer"}},
+	tell("a", election.CopyReport{Role: "follower", Promoted: token}, &election.At{Token: token, Position: 100, Time: asked})
+	tell("b", election.CopyReport{Role: "follower", Followed: token, Sees: &election.Sight{Token: token, Well: true}}, &election.At{Token: token, Position: 90, Time: asked})
+	tell("c", election.CopyReport{Role: "follower", Followed: 3, Toward: token, Why: "it has no position", Sees: &election.Sight{Token: token, Why: "no answer"}},
 		&election.At{Token: 3, Position: 80, Time: asked.Add(-time.Minute)})
-	tell("d", election.Copy{Role: "unknown", Followed: token, Why: "role: exit code 1", Sees: &election.Sight{Token: 2}}, &election.At{Token: token, Position: 120, Time: asked})
+	tell("d", election.CopyReport{Role: "unknown", Followed: token, Why: "role: exit code 1", Sees: &election.Sight{Token: 2}}, &election.At{Token: token, Position: 120, Time: asked})
 	v := b.status("db").Services[0]
 	var got []string
 	for _, c := range v.Copies {
@@ -73,7 +73,7 @@ func TestWithoutAPrimaryNoCopyIsBehind(t *testing.T) {
 	at := func(token int64) map[string]election.At {
 		return map[string]election.At{"db": {Token: token, Position: 5}}
 	}
-	told := map[string]election.Copy{"a": {Role: "follower", Followed: 9, Promoted: 9}, "b": {Role: "follower", Followed: 9}, "c": {Role: "follower"}, "old": {}}
+	told := map[string]election.CopyReport{"a": {Role: "follower", Followed: 9, Promoted: 9}, "b": {Role: "follower", Followed: 9}, "c": {Role: "follower"}, "old": {}}
 	nodes := []NodeStatus{{Node: "a", At: at(9)}, {Node: "b", At: at(9)}}
 	for _, v := range []ServiceStatus{{Service: "db", Token: 0}, {Service: "db", Active: "a", Token: 12}} {
 		for _, c := range copiesOf(v, told, nodes, began) {

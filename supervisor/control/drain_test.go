@@ -38,16 +38,16 @@ func TestADrainIsRefusedWhereNoOtherNodeIsFit(t *testing.T) {
 	}) {
 		t.Errorf("%+v", db.Problems)
 	}
-	if _, err := b.c.Ready(t.Context(), Switchover{Service: "db", To: "two"}); err != nil {
+	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"}); err != nil {
 		t.Error(err)
 	}
 	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "two"}); err != nil {
 		t.Error("a standby cannot be drained:", err)
 	}
-	if _, err := b.c.Ready(t.Context(), Switchover{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is drained") {
+	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is drained") {
 		t.Error(err)
 	}
-	if _, err := b.c.Ready(t.Context(), Switchover{Service: "db", To: "two", Force: true}); err != nil {
+	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two", Force: true}); err != nil {
 		t.Error(err)
 	}
 	for _, want := range []bool{true, false} {

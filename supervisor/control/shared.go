@@ -71,7 +71,7 @@ func (l *SharedCluster) Pause(ctx context.Context, service string, paused bool, 
 }
 
 // Switchover is Cluster.Switchover.
-func (l *SharedCluster) Switchover(ctx context.Context, h Switchover) (to string, err error) {
+func (l *SharedCluster) Switchover(ctx context.Context, h SwitchoverRequest) (to string, err error) {
 	err = l.alone(ctx, func(c *Cluster) error { to, err = c.Switchover(ctx, h); return err })
 	return to, err
 }

@@ -45,8 +45,8 @@ type ServiceStatus struct {
 	FromFile bool         `json:"-"` // its active node has it from a config file
 	Held     Heartbeat    `json:"-"` // what the lock and the breadcrumb of its holder show
 
-	Told  map[string]election.Copy `json:"-"` // of copies
-	Known []string                 `json:"-"` // the nodes that have, or had, a copy
+	Told  map[string]election.CopyReport `json:"-"` // of copies
+	Known []string                       `json:"-"` // the nodes that have, or had, a copy
 }
 
 // Involves reports whether a node has a part in the service.
@@ -175,7 +175,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 	p := election.Paths{Root: c.root, Service: name}
 	var lock, crumb, orders znode
 	var members []MemberStatus
-	var told map[string]election.Copy
+	var told map[string]election.CopyReport
 	var known []string
 	err := all(6, func(i int) (err error) {
 		switch i {

@@ -22,8 +22,8 @@ func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
 }
 
-// Switchover is a switchover that was asked for.
-type Switchover struct {
+// SwitchoverRequest is a switchover that was asked for.
+type SwitchoverRequest struct {
 	Service string
 	To      string // empty: the first node that takes it
 	Force   bool   // although the target does not look fit
@@ -32,7 +32,7 @@ type Switchover struct {
 }
 
 // Ready tells whether the handover can be ordered, and from whom to whom. It tells what a forced one may lose.
-func (c *Cluster) Ready(ctx context.Context, h Switchover) (ServiceStatus, error) {
+func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus, error) {
 	v, err := c.one(ctx, h.Service)
 	if err != nil {
 		return ServiceStatus{}, err
@@ -87,14 +87,14 @@ func (c *Cluster) Ready(ctx context.Context, h Switchover) (ServiceStatus, error
 }
 
 // copies are what nodes say of their copies of a replicated service; nil: it is not one.
-func (c *Cluster) copies(ctx context.Context, service string) (map[string]election.Copy, error) {
+func (c *Cluster) copies(ctx context.Context, service string) (map[string]election.CopyReport, error) {
 	path := election.Paths{Root: c.root, Service: service}.Copies()
 	folder, err := c.read(ctx, path)
 	if err != nil || !folder.exists {
 		return nil, err
 	}
-	said := map[string]election.Copy{}
-	_, err = list(ctx, c.znodes, path, func(node string, n znode) (about election.Copy) {
+	said := map[string]election.CopyReport{}
+	_, err = list(ctx, c.znodes, path, func(node string, n znode) (about election.CopyReport) {
 		if json.Unmarshal(n.data, &about) == nil {
 			said[node] = about
 		}
@@ -104,7 +104,7 @@ func (c *Cluster) copies(ctx context.Context, service string) (map[string]electi
 }
 
 // risk says what is lost when a copy is promoted whatever data it has.
-func risk(v ServiceStatus, to string, copies map[string]election.Copy) string {
+func risk(v ServiceStatus, to string, copies map[string]election.CopyReport) string {
 	if v.Active != "" {
 		return fmt.Sprintf("%s is promoted whatever data it has: writes of %s that it lacks are lost", to, v.Active)
 	}
@@ -165,7 +165,7 @@ func others(v ServiceStatus) string {
 
 // Switchover orders a handover, and waits until another node is active, or until ctx ends: then the order is taken back if
 // nobody has followed it yet. The service ends up running somewhere in any case.
-func (c *Cluster) Switchover(ctx context.Context, h Switchover) (to string, err error) {
+func (c *Cluster) Switchover(ctx context.Context, h SwitchoverRequest) (to string, err error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return "", errors.New("a switchover needs a deadline")
@@ -190,7 +190,7 @@ func (c *Cluster) Switchover(ctx context.Context, h Switchover) (to string, err 
 	if err != nil {
 		return "", err
 	}
-	f := following{Switchover: h, before: before}
+	f := following{SwitchoverRequest: h, before: before}
 	f.begin()
 	for {
 		now, err := c.one(ctx, h.Service)
@@ -211,7 +211,7 @@ const lookEvery = 50 * time.Millisecond
 
 // following is a switchover that is followed to its end.
 type following struct {
-	Switchover
+	SwitchoverRequest
 	before ServiceStatus
 	told   string       // the step that was told last
 	took   MemberStatus // who had it meanwhile, as it was when it was last seen

@@ -58,7 +58,7 @@ func (b *bed) ordered(service string) {
 }
 
 // switches orders a switchover to two, while follow plays what comes of it; told waits until a step is told, and tells whether it was.
-func (b *bed) switches(limit time.Duration, h Switchover, follow func(told func(step string) bool)) (to string, err error) {
+func (b *bed) switches(limit time.Duration, h SwitchoverRequest, follow func(told func(step string) bool)) (to string, err error) {
 	ctx, cancel := context.WithTimeout(b.Context(), limit)
 	defer cancel()
 	steps, over := make(chan string, 100), make(chan struct{})
@@ -98,7 +98,7 @@ func pair(t *testing.T) (b *bed, one, two *actor) {
 // Done is only what runs: not what is active and fails, nor what a node has said of a former activation.
 func TestASwitchoverIsDoneWhenItRunsThere(t *testing.T) {
 	b, one, two := pair(t)
-	to, err := b.switches(20*time.Second, Switchover{To: "two"}, func(told func(string) bool) {
+	to, err := b.switches(20*time.Second, SwitchoverRequest{To: "two"}, func(told func(string) bool) {
 		one.release("db")
 		one.become("db", election.Member{Node: "one", Role: "standby", Health: "ok"})
 		two.become("db", election.Member{Node: "two", Role: "active", Health: "ok", Token: 1})
@@ -116,7 +116,7 @@ func TestASwitchoverIsDoneWhenItRunsThere(t *testing.T) {
 
 func TestASwitchoverThatRunsOutOfTimeSaysHowThingsStand(t *testing.T) {
 	b, one, two := pair(t)
-	_, err := b.switches(2*time.Second, Switchover{To: "two"}, func(func(string) bool) {
+	_, err := b.switches(2*time.Second, SwitchoverRequest{To: "two"}, func(func(string) bool) {
 		one.release("db")
 		one.become("db", election.Member{Node: "one", Role: "standby", Health: "ok"})
 		two.lock("db", "two")
@@ -130,7 +130,7 @@ func TestASwitchoverThatRunsOutOfTimeSaysHowThingsStand(t *testing.T) {
 
 func TestASwitchoverThatComesBackSaysWhy(t *testing.T) {
 	b, one, two := pair(t)
-	_, err := b.switches(20*time.Second, Switchover{To: "two"}, func(told func(string) bool) {
+	_, err := b.switches(20*time.Second, SwitchoverRequest{To: "two"}, func(told func(string) bool) {
 		one.release("db")
 		one.become("db", election.Member{Node: "one", Role: "standby", Health: "ok"})
 		two.lock("db", "two")
@@ -158,11 +158,11 @@ func TestAServiceThatNobodyCanHaveIsForcedUponANode(t *testing.T) {
 		t.Errorf("restart: %v", err)
 	}
 	for _, to := range []string{"", "two"} {
-		if _, err := b.c.Ready(t.Context(), Switchover{Service: "db", To: to}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is failed, the program failed: exit code 1") {
+		if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: to}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is failed, the program failed: exit code 1") {
 			t.Errorf("to %q: %v", to, err)
 		}
 	}
-	to, err := b.switches(20*time.Second, Switchover{To: "two", Force: true}, func(func(string) bool) {
+	to, err := b.switches(20*time.Second, SwitchoverRequest{To: "two", Force: true}, func(func(string) bool) {
 		two.lock("db", "two")
 		two.crumb("db", "two")
 		two.become("db", election.Member{Node: "two", Role: "active", Health: "ok", Token: b.token("db")})
@@ -182,12 +182,12 @@ func TestACopyIsForcedThoughOthersHaveMoreData(t *testing.T) {
 	one.member("db", "one", "standby", "")
 	folder, position, greater := paths("db").Copies(), uint64(90), uint64(95)
 	two.put(folder, election.Promotion{Token: 7}, 0)
-	two.put(folder+"/one", election.Copy{Node: "one", Followed: 7, Position: &position}, 0)
-	two.put(folder+"/two", election.Copy{Node: "two", Followed: 7, Toward: 8, Position: &greater}, 0)
-	if _, err := b.c.Ready(t.Context(), Switchover{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is standby, the copy on one may have newer data than that on two (--to NODE --force promotes NODE whatever data it has)") {
+	two.put(folder+"/one", election.CopyReport{Node: "one", Followed: 7, Position: &position}, 0)
+	two.put(folder+"/two", election.CopyReport{Node: "two", Followed: 7, Toward: 8, Position: &greater}, 0)
+	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is standby, the copy on one may have newer data than that on two (--to NODE --force promotes NODE whatever data it has)") {
 		t.Errorf("%v", err)
 	}
-	to, err := b.switches(20*time.Second, Switchover{To: "two", Force: true}, func(told func(string) bool) {
+	to, err := b.switches(20*time.Second, SwitchoverRequest{To: "two", Force: true}, func(told func(string) bool) {
 		told("two is promoted whatever data it has, and what only others have is lost: one has position 90 of promotion 7; two has position 95, and may lack data of promotion 8")
 		two.lock("db", "two")
 		two.crumb("db", "two")
@@ -197,7 +197,7 @@ func TestACopyIsForcedThoughOthersHaveMoreData(t *testing.T) {
 		t.Errorf("%q, %v", to, err)
 	}
 	said := ""
-	_, err = b.c.Ready(t.Context(), Switchover{Service: "db", To: "one", Force: true, Tell: func(step string) { said = step }})
+	_, err = b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "one", Force: true, Tell: func(step string) { said = step }})
 	if want := "one is promoted whatever data it has: writes of two that it lacks are lost"; said != want || err != nil {
 		t.Errorf("%q, %v", said, err)
 	}

@@ -16,17 +16,17 @@ const (
 	Any      Quorum = "any"
 )
 
-// Sight is what one node, whose copy follows, sees of the primary from outside.
-type Sight struct {
+// Vote is what one node, whose copy follows, sees of the primary from outside.
+type Vote struct {
 	Node string
 	Well bool
 	Why  string // it is not
 }
 
 // Unreachable says for whom the primary is not reachable, and the first reason, if they are enough; "": they are not.
-func (q Quorum) Unreachable(all []Sight) (who, why string) {
+func (q Quorum) Unreachable(all []Vote) (who, why string) {
 	var ill []string
-	for _, s := range slices.SortedFunc(slices.Values(all), func(a, b Sight) int { return strings.Compare(a.Node, b.Node) }) {
+	for _, s := range slices.SortedFunc(slices.Values(all), func(a, b Vote) int { return strings.Compare(a.Node, b.Node) }) {
 		if s.Well {
 			continue
 		}

@@ -16,12 +16,12 @@ func TestAQuorumOfThoseThatCanTellDecides(t *testing.T) {
 		{"ba", "", map[Quorum]string{Majority: "for 2 of 2: a, b", All: "for 2 of 2: a, b", Any: "for 2 of 2: a, b"}},
 		{"ab", "cd", map[Quorum]string{Any: "for 2 of 4: a, b"}},
 	} {
-		var all []Sight
+		var all []Vote
 		for _, n := range c.ill {
-			all = append(all, Sight{Node: string(n), Why: "no answer to " + string(n)})
+			all = append(all, Vote{Node: string(n), Why: "no answer to " + string(n)})
 		}
 		for _, n := range c.well {
-			all = append(all, Sight{Node: string(n), Well: true})
+			all = append(all, Vote{Node: string(n), Well: true})
 		}
 		for _, q := range []Quorum{Majority, All, Any} {
 			who, why := q.Unreachable(all)

@@ -21,8 +21,8 @@ type Term interface {
 	Killer() func(context.Context)
 }
 
-// Guardians are told until when programs may run.
-type Guardians interface {
+// guardians are told until when programs may run.
+type guardians interface {
 	Extend(end time.Duration) error
 	// Shorten returns when both guardians know the end, and have fitted the watchdog to the session.
 	Shorten(ctx context.Context, end, session time.Duration) error
@@ -31,7 +31,7 @@ type Guardians interface {
 // Config is what a Gate works with.
 type Config struct {
 	Session   *election.Session
-	Guardians Guardians
+	Guardians guardians
 	Node      string        // this one's name
 	Agent     *agent.Method // asks other nodes; nil: nobody can be asked
 	Promises  *Promises     // this node's own

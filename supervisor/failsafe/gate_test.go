@@ -28,7 +28,7 @@ func (d *deadlines) Extend(end time.Duration) error { d.last = end; return nil }
 func (d *deadlines) Shorten(_ context.Context, end, _ time.Duration) error { d.last = end; return nil }
 
 // ended is the gate of a session whose lease ends at 0, an hour ago.
-func ended(guardians Guardians) *Gate {
+func ended(guardians guardians) *Gate {
 	return NewGate(Config{Session: &election.Session{}, Guardians: guardians, Now: func() time.Duration { return time.Hour }, Log: hclog.NewNullLogger()})
 }
 

@@ -27,7 +27,7 @@ type HandoverTree struct {
 	Spec    TreeSpec
 	Armed   bool
 	After   time.Duration
-	Members []Member
+	Members []HeldProcess
 	Effects []byte
 }
 

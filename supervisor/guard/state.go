@@ -75,7 +75,7 @@ type Tree struct {
 	Number   uint64
 	Spec     TreeSpec
 	lease    *Lease
-	members  []Member
+	members  []HeldProcess
 	armed    bool          // the watchdog guards it
 	after    time.Duration // the lease's end: the death must be proved by then
 	starting int           // forks under way
@@ -96,8 +96,8 @@ type TreeSpec struct {
 	Of      any // the caller's own value
 }
 
-// Member is a process of a tree that guardians hold individually.
-type Member struct {
+// HeldProcess is a process of a tree that guardians hold individually.
+type HeldProcess struct {
 	Ref   Ref
 	Along any
 }

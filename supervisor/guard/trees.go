@@ -28,7 +28,7 @@ func (t *Tree) registration() *Message {
 	return m
 }
 
-func (t *Tree) message(op Op, m Member) *Message {
+func (t *Tree) message(op Op, m HeldProcess) *Message {
 	return &Message{Op: op, Epoch: t.lease.Number, Tree: t.Number, Box: &m.Ref, Along: m.Along}
 }
 
@@ -63,16 +63,16 @@ func (t *Tree) Join(now time.Duration, ref Ref, along any) (seq uint64, err erro
 	if t.killing || t.ended {
 		return 0, ErrTreeEnded
 	}
-	m := Member{ref, along}
+	m := HeldProcess{ref, along}
 	t.members = append(t.members, m)
 	return t.lease.state.to.ask(now, t.message(OpBody, m)), nil
 }
 
 // Shed notes a proved death in a tree.
 func (t *Tree) Shed(ref Ref) {
-	t.members = slices.DeleteFunc(t.members, func(m Member) bool { return m.Ref == ref })
+	t.members = slices.DeleteFunc(t.members, func(m HeldProcess) bool { return m.Ref == ref })
 	if !t.dead {
-		t.lease.state.to.broadcast(t.message(OpShed, Member{Ref: ref}))
+		t.lease.state.to.broadcast(t.message(OpShed, HeldProcess{Ref: ref}))
 	}
 }
 

@@ -30,10 +30,10 @@ type Envelope struct {
 	Build    string                    `json:"build,omitempty"` // the version of the program that writes it
 	Epoch    uint64                    `json:"epoch"`
 	Commands uint64                    `json:"commands"` // that were run outside any session
-	Session  election.Carried          `json:"session"`
+	Session  election.CarriedSession   `json:"session"`
 	Guard    json.RawMessage           `json:"guard"`
 	Births   map[string]election.Birth `json:"births,omitempty"`
-	Services []service.Record          `json:"services"`
+	Services []service.CarriedService  `json:"services"`
 }
 
 // Open reads an envelope, and refuses one that is not for this supervisor.

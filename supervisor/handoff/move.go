@@ -10,15 +10,15 @@ import (
 	"understudy/supervisor/service"
 )
 
-// Service is a service that is served in the session.
-type Service interface {
+// Served is a service that is served in the session.
+type Served interface {
 	Name() string
-	Upgrade() service.Upgrade
+	Upgrade() service.UpgradeState
 }
 
 // Serving is a service that is served, and how to have it leave.
 type Serving struct {
-	Service
+	Served
 	Leave context.CancelCauseFunc
 }
 
@@ -26,7 +26,7 @@ type Serving struct {
 type Move struct {
 	step  step
 	since time.Time
-	told  []Service // to leave
+	told  []Served // to leave
 }
 
 type step int
@@ -95,8 +95,8 @@ func (m *Move) advance(all []Serving) (ready bool, err error) {
 			if !which(v) {
 				continue
 			}
-			if left++; !slices.Contains(m.told, v.Service) {
-				m.told = append(m.told, v.Service)
+			if left++; !slices.Contains(m.told, v.Served) {
+				m.told = append(m.told, v.Served)
 				v.Leave(service.ErrHandover)
 			}
 		}

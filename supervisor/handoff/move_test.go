@@ -93,11 +93,11 @@ func TestNothingIsHandedOverWhileTheDeadlineIsNotZooKeepersOwn(t *testing.T) {
 }
 
 // posed is a service of which an upgrade finds something.
-type posed struct{ finds service.Upgrade }
+type posed struct{ finds service.UpgradeState }
 
 func (*posed) Name() string { return "db" }
 
-func (p *posed) Upgrade() service.Upgrade { return p.finds }
+func (p *posed) Upgrade() service.UpgradeState { return p.finds }
 
 // An upgrade is given up at once if it would have to wait for a death that may never come: changes of the config would wait as well.
 func TestNoUpgradeWaitsForATreeThatIsNotProvedDead(t *testing.T) {

@@ -27,7 +27,7 @@ type Machine interface {
 	KillTree(ctx context.Context, id json.RawMessage) error
 	// Outlasted looks for a process of such a tree that was seen alive, whatever the tree's containment shows by now: a process that leaves its
 	// cgroup, and removes that, is seen no other way. nil: it is dead, or none was seen.
-	Outlasted(id json.RawMessage, seen fencing.Process) error
+	Outlasted(id json.RawMessage, seen fencing.ProcessID) error
 	// Owed names the effects of a target that was on this machine which are not undone, whichever supervisor had them.
 	Owed(t fencing.Target, boot string) []string
 	Identity() (box.Host, error)
@@ -141,7 +141,7 @@ func (thisMachine) KillTree(ctx context.Context, id json.RawMessage) error {
 	return witness.KillTree(ctx, id)
 }
 
-func (thisMachine) Outlasted(id json.RawMessage, p fencing.Process) error {
+func (thisMachine) Outlasted(id json.RawMessage, p fencing.ProcessID) error {
 	return witness.Outlasted(id, p)
 }
 
@@ -186,15 +186,15 @@ type thisTree struct {
 	kind, root string
 }
 
-// Orphan is what a guardian has to know to undo what was done in a tree: the note of whoever did it, and how a tree is contained here.
-type Orphan struct {
+// UndoNote is what a guardian has to know to undo what was done in a tree: the note of whoever did it, and how a tree is contained here.
+type UndoNote struct {
 	Note    json.RawMessage `json:"note"`
 	Root    string          `json:"root"`
 	Contain string          `json:"contain"`
 }
 
 func (t thisTree) Owe(ctx context.Context, note json.RawMessage) error {
-	data, err := json.Marshal(Orphan{note, t.root, t.kind})
+	data, err := json.Marshal(UndoNote{note, t.root, t.kind})
 	if err != nil {
 		return err
 	}

@@ -31,14 +31,14 @@ func (a Active) environ(promoted bool) []string {
 	}
 }
 
-// Role is what a copy says that it is.
-type Role string
+// CopyRole is what a copy says that it is.
+type CopyRole string
 
 // The roles.
 const (
-	Unknown  Role = "unknown"
-	Follower Role = "follower"
-	Primary  Role = "primary"
+	Unknown  CopyRole = "unknown"
+	Follower CopyRole = "follower"
+	Primary  CopyRole = "primary"
 )
 
 // Exit codes of the role command, as monitors of OCF resource agents have them.
@@ -66,7 +66,7 @@ func (a asking) runFor(ctx context.Context, command config.Command, limit time.D
 }
 
 // role asks what the copy is. why says why that is not known.
-func (a asking) role(ctx context.Context) (r Role, why string) {
+func (a asking) role(ctx context.Context) (r CopyRole, why string) {
 	said, code, err := a.run(ctx, a.conf.Replicated.Role)
 	switch {
 	case err != nil:
@@ -116,7 +116,7 @@ func (a asking) bounded(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // until waits until the copy says that it is this.
-func (a asking) until(ctx context.Context, wanted Role) error {
+func (a asking) until(ctx context.Context, wanted CopyRole) error {
 	for {
 		if r, _ := a.role(ctx); r == wanted && ctx.Err() == nil {
 			return nil

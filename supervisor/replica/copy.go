@@ -50,9 +50,9 @@ type Copy struct {
 	want    *parting           // a term waits for the programs
 	newest  Active             // the newest that was known
 	mending mending
-	run     *unit.Run     // nil: it does not run as a follower
-	resume  *unit.Carried // the programs that a term has given back
-	closed  bool          // no term may give any back
+	run     *unit.Run        // nil: it does not run as a follower
+	resume  *unit.CarriedRun // the programs that a term has given back
+	closed  bool             // no term may give any back
 	shown   Shown
 	asked   time.Time // when it said last that it has the primary's data
 	state   state
@@ -62,7 +62,7 @@ type Copy struct {
 
 // Shown is what is known of a follower.
 type Shown struct {
-	Role     Role
+	Role     CopyRole
 	Why      string // it is not fit; "": as far as is known it is
 	Ill      string // what its health check says; "": it is well
 	Era      int64
@@ -99,7 +99,7 @@ func (c *Copy) Follows() (why string) {
 type parting struct{ got chan parted }
 
 type parted struct {
-	run *unit.Carried
+	run *unit.CarriedRun
 	err error
 }
 
@@ -214,7 +214,7 @@ func (c *Copy) Tree(ctx context.Context) (host.Tree, error) {
 
 // Hold gives the tree to a term, with the programs that run in it. Whatever it returns, nothing is started in the tree any more, and the
 // term has to end it, and then to call Free.
-func (c *Copy) Hold(ctx context.Context, tree host.Tree) (*unit.Carried, error) {
+func (c *Copy) Hold(ctx context.Context, tree host.Tree) (*unit.CarriedRun, error) {
 	p := &parting{make(chan parted, 1)}
 	c.mu.Lock()
 	switch {

@@ -77,7 +77,7 @@ func (c *Copy) Keep(ctx context.Context) {
 }
 
 // takeResume returns the programs that are there to be continued, once. The caller holds mu.
-func (c *Copy) takeResume() *unit.Carried {
+func (c *Copy) takeResume() *unit.CarriedRun {
 	resume := c.resume
 	c.resume = nil
 	return resume
@@ -117,7 +117,7 @@ func (c *Copy) isHeld() bool {
 }
 
 // parts answers a term that waits for the programs, if there is one.
-func (c *Copy) parts(run *unit.Carried, err error) bool {
+func (c *Copy) parts(run *unit.CarriedRun, err error) bool {
 	c.mu.Lock()
 	p := c.want
 	c.want = nil
@@ -264,7 +264,7 @@ func asFollower(conf config.Service) config.Service {
 	return conf
 }
 
-func handOver(run *unit.Run) (*unit.Carried, error) {
+func handOver(run *unit.Run) (*unit.CarriedRun, error) {
 	if why := run.Wait(); !errors.Is(why, errParted) {
 		return nil, why
 	}

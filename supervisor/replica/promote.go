@@ -67,7 +67,7 @@ var errClosed = errors.New("this supervisor ends")
 
 // Return takes the tree back from a term that has demoted the copy, with its programs, which run on. From then on it ends with its
 // supervisor, as any follower. After an error the term has to end the tree, and then to call Free.
-func (c *Copy) Return(ctx context.Context, tree host.Tree, programs *unit.Carried) error {
+func (c *Copy) Return(ctx context.Context, tree host.Tree, programs *unit.CarriedRun) error {
 	c.mu.Lock()
 	lease := c.lease
 	if !c.held || c.tree != tree {

@@ -8,7 +8,7 @@ import (
 )
 
 // promoted has a term take a copy's programs and promote it. orders is where that ran.
-func promoted(t *testing.T, s *stage, c *Copy) (run *unit.Carried, orders *stage) {
+func promoted(t *testing.T, s *stage, c *Copy) (run *unit.CarriedRun, orders *stage) {
 	t.Helper()
 	run, err := c.Hold(t.Context(), s)
 	if err != nil {

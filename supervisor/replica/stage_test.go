@@ -275,7 +275,7 @@ func followsWith(t *testing.T, more config.Replicated, kept []byte, f func(t *te
 }
 
 // held has a term take the copy.
-func held(t *testing.T, c *Copy) (host.Tree, *unit.Carried) {
+func held(t *testing.T, c *Copy) (host.Tree, *unit.CarriedRun) {
 	t.Helper()
 	tree, err := c.Tree(t.Context())
 	if err != nil {

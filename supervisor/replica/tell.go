@@ -8,8 +8,8 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Told is what a copy says when nobody is promoted.
-type Told struct {
+// DataState is what a copy says when nobody is promoted.
+type DataState struct {
 	Era      int64
 	Followed int64
 	Toward   int64
@@ -19,7 +19,7 @@ type Told struct {
 }
 
 // Tell asks the follower how far its data goes, while nobody is promoted.
-func (c *Copy) Tell(ctx context.Context) Told {
+func (c *Copy) Tell(ctx context.Context) DataState {
 	c.mu.Lock()
 	a, run, held, kept, unread, talk, stopped := c.asking(Active{}), c.run, c.held, c.state, c.unread, c.talk, c.shown.Why
 	if !held {
@@ -30,7 +30,7 @@ func (c *Copy) Tell(ctx context.Context) Told {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	defer context.AfterFunc(talk, enough)()
-	t := Told{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward, Source: kept.Source}
+	t := DataState{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward, Source: kept.Source}
 	switch {
 	case unread != nil:
 		t.Why = "it is not known what it has followed: " + unread.Error()

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Use is what a file is for, which decides what others may do with it.
-type Use int
+// Purpose is what a file is for, which decides what others may do with it.
+type Purpose int
 
 // The uses.
 const (
-	Setting Use = iota // a config, an authority, known hosts: nobody else may write
-	Command            // the same; but Debian's staff, who may become root as Debian says, may write in /usr/local
-	Secret             // nobody else may read it either
+	Setting Purpose = iota // a config, an authority, known hosts: nobody else may write
+	Command                // the same; but Debian's staff, who may become root as Debian says, may write in /usr/local
+	Secret                 // nobody else may read it either
 )
 
 // Own returns the first thing on the way to a file that is not ours alone, and what mends it. The rule is ssh's: the file and each folder up
 // to / belong to root or us, and nobody else may write. Links are followed: the folders in which they are count, and those of what they
 // lead to. Where nothing is there, nothing is wrong. Others cannot undo this: only those whom it lets through could have changed the path before.
-func Own(path string, use Use) error {
+func Own(path string, use Purpose) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func Own(path string, use Use) error {
 const staff = 50 // Debian's group for /usr/local
 
 // judge looks at one thing on the way; last: it is what the path names.
-func (use Use) judge(here string, st *unix.Stat_t, last bool) error {
+func (use Purpose) judge(here string, st *unix.Stat_t, last bool) error {
 	kind, mode := st.Mode&unix.S_IFMT, st.Mode&0o7777
 	secret := use == Secret && last && kind != unix.S_IFLNK
 	excess, do, mount := mode&0o022, "write to", here

@@ -44,7 +44,7 @@ func TestWhatIsOursIsSoOnItsWholePath(t *testing.T) {
 	s.link("home/in", "../plain", 0)
 	for _, c := range []struct {
 		name string
-		use  Use
+		use  Purpose
 		want string // of the message; empty: it is ours
 	}{
 		{"plain", Setting, ""},

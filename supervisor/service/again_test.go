@@ -23,7 +23,7 @@ func TestWhoHasFencedComparesTheCopiesOnceMore(t *testing.T) {
 	for name, c := range map[string]struct {
 		fenced  bool
 		verdict *copies.Verdict // nil: there is none
-		want    role.Kind
+		want    role.EventKind
 		takes   time.Duration
 	}{
 		"nobody was fenced":        {false, &newer, role.Armed, 0},
@@ -57,7 +57,7 @@ func TestWhoHasFencedComparesTheCopiesOnceMore(t *testing.T) {
 func TestATermThatHasNotTakenItsCopyLeavesItRunning(t *testing.T) {
 	for _, spares := range []bool{false, true} {
 		var log strings.Builder
-		v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, func(n *Node) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
+		v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, func(n *LocalNode) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
 		sess, tree := &election.Session{}, &grave{}
 		h := v.testStay(t.Context(), Session{Session: sess, Gate: gateOf(sess)}, tree)
 		h.term = term{claim: &election.Claim{Token: 7}, spares: spares}
@@ -71,7 +71,7 @@ func TestATermThatHasNotTakenItsCopyLeavesItRunning(t *testing.T) {
 func TestATermThatWasHandedOverEndsItsTree(t *testing.T) {
 	sess, tree := &election.Session{}, &grave{}
 	v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
-	r := Record{Name: "db", Term: &Carried{Tree: json.RawMessage(`{"tree":1}`), Run: &unit.Carried{}, tree: tree}}
+	r := CarriedService{Name: "db", Term: &CarriedTerm{Tree: json.RawMessage(`{"tree":1}`), Run: &unit.CarriedRun{}, tree: tree}}
 	r.State.Carried = true
 	v.Remember(r)
 	h := v.testStay(t.Context(), Session{Session: sess, Gate: gateOf(sess)}, tree)
@@ -84,10 +84,10 @@ func TestATermThatWasHandedOverEndsItsTree(t *testing.T) {
 // A copy's tree outlasts candidacies. It is known once, and pushes out no others that only this supervisor can prove dead.
 func TestATreeIsKnownOnce(t *testing.T) {
 	m := &trees{}
-	old := &Tree{ID: json.RawMessage("1")}
+	old := &OwnTree{ID: json.RawMessage("1")}
 	m.add(old)
 	for range 2 * treesKept {
-		m.add(&Tree{ID: json.RawMessage("2")})
+		m.add(&OwnTree{ID: json.RawMessage("2")})
 	}
 	if m.find(old.ID) != old || len(m.all) != 2 {
 		t.Errorf("%d trees are known", len(m.all))
@@ -99,7 +99,7 @@ func TestACopyWhoseNodeIsAwayCountsByDefault(t *testing.T) {
 	ten := uint64(10)
 	r := &config.Replicated{}
 	v := made(t, Conf{Service: config.Service{Replicated: r}}, nil)
-	mine := election.Copy{Node: "a", Followed: 5, Position: &ten, Vacancy: 7, Stands: true}
+	mine := election.CopyReport{Node: "a", Followed: 5, Position: &ten, Vacancy: 7, Stands: true}
 	for _, c := range []struct {
 		from  int
 		known []string
@@ -125,9 +125,9 @@ func TestACopyThatMayHaveFollowedOnItsOwnIsTakenIntoAccount(t *testing.T) {
 	for source, alone := range map[election.Source]bool{{Node: "c", Address: "x"}: true, {Node: "d", Address: "y"}: true, {Node: "d", Address: "x"}: false, {}: false} {
 		seen := election.CopiesSeen{
 			Promoted: election.Promotion{Token: 5, Source: election.Source{Node: "c", Address: "y"}},
-			Copies:   []election.Copy{{Node: "b", Followed: 4, Position: &eleven, Vacancy: 7, Stands: true, Source: source}},
+			Copies:   []election.CopyReport{{Node: "b", Followed: 4, Position: &eleven, Vacancy: 7, Stands: true, Source: source}},
 		}
-		mine := election.Copy{Node: "a", Followed: 5, Position: &ten, Vacancy: 7, Stands: true}
+		mine := election.CopyReport{Node: "a", Followed: 5, Position: &ten, Vacancy: 7, Stands: true}
 		if got := (&comparing{v: v}).verdict(v.Given(), seen, 7, mine); (got.Node == "a") == alone {
 			t.Errorf("%+v: %+v", source, got)
 		}

@@ -76,8 +76,8 @@ func (b *breadcrumb) cut(ctx context.Context, cand *election.Candidate, tree hos
 }
 
 // witness is this node's knowledge of deaths.
-func (b *breadcrumb) witness() witness.At {
-	return witness.At{
+func (b *breadcrumb) witness() witness.Prover {
+	return witness.Prover{
 		Node: b.self.Node, Host: box.Host{Machine: b.self.Machine, Boot: b.self.Boot}, End: b.machine.KillTree, Look: b.machine.Outlasted,
 		Owed: b.machine.Owed,
 	}
@@ -175,4 +175,6 @@ func undelayed(p *election.BreadCrumb) error {
 }
 
 // seenOf is the process that a breadcrumb calls alive.
-func seenOf(l election.Leftover) fencing.Process { return fencing.Process{Pid: l.Pid, Start: l.Start} }
+func seenOf(l election.Leftover) fencing.ProcessID {
+	return fencing.ProcessID{Pid: l.Pid, Start: l.Start}
+}

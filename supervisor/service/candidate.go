@@ -250,7 +250,7 @@ func (t *stay) Prepare(ctx context.Context) role.Event {
 // Treed registers the tree, with a function that ends its candidacy or term: the node that holds the lock may ask for the tree's death.
 func (t *stay) Treed(end context.CancelCauseFunc) {
 	t.end = end
-	t.v.trees.add(&Tree{ID: idOf(t.tree), tree: t.tree, end: end, owed: t.v.unit.Owed})
+	t.v.trees.add(&OwnTree{ID: idOf(t.tree), tree: t.tree, end: end, owed: t.v.unit.Owed})
 }
 
 // Discard ends a tree in which nothing was started. A copy runs on, unless the lock may be ours, with a breadcrumb that names its tree.

@@ -17,30 +17,30 @@ import (
 // For the service, its term stops without stop or release here, and continues in the other image, in place Running. Meanwhile the
 // promises hold as they do while a supervisor is frozen: by the rest of the lease, and by the guardians.
 
-// Upgrade is the state in which an upgrade would find a service.
-type Upgrade int32
+// UpgradeState is the state in which an upgrade would find a service.
+type UpgradeState int32
 
 // The upgrade states.
 const (
-	Free    Upgrade = iota // nothing that takes time
-	Passing                // a claim, a start or a stop is under way
-	Fit                    // programs that can be handed over
-	Stuck                  // a child that is not proved dead, or a lock that cannot be given back
+	Free    UpgradeState = iota // nothing that takes time
+	Passing                     // a claim, a start or a stop is under way
+	Fit                         // programs that can be handed over
+	Stuck                       // a child that is not proved dead, or a lock that cannot be given back
 )
 
 // offer notes the upgrade state. It follows from the place, from whether a run is ready, and from parts that cannot be ended.
-func (v *Service) offer(u Upgrade) { v.finds.Store(int32(u)) }
+func (v *Service) offer(u UpgradeState) { v.finds.Store(int32(u)) }
 
 // Upgrade is the service's upgrade state. It is safe.
-func (v *Service) Upgrade() Upgrade {
+func (v *Service) Upgrade() UpgradeState {
 	if v.copy != nil { // a follower cannot be handed over
 		return Stuck
 	}
-	return Upgrade(v.finds.Load())
+	return UpgradeState(v.finds.Load())
 }
 
 // upgradeIn is the upgrade state in a place.
-func upgradeIn(now role.State) Upgrade {
+func upgradeIn(now role.State) UpgradeState {
 	switch now.Role() {
 	case election.RoleClaiming, election.RoleFencing, election.RoleActive, election.RoleStopping:
 		return Passing
@@ -48,21 +48,21 @@ func upgradeIn(now role.State) Upgrade {
 	return Free
 }
 
-// Carried is a term in which programs run, for the next image of this process.
-type Carried struct {
+// CarriedTerm is a term in which programs run, for the next image of this process.
+type CarriedTerm struct {
 	Claim election.CarriedClaim `json:"claim"`
 	Entry election.Activation   `json:"entry"`
 	Name  string                `json:"name,omitempty"` // of the entry, where that is written
 	Tree  json.RawMessage       `json:"tree"`
-	Run   *unit.Carried         `json:"run"`
+	Run   *unit.CarriedRun      `json:"run"`
 
 	tree  host.Tree
 	until time.Duration // promises cover it so long after its session has expired; 0: its session lives
 }
 
-func carry(claim election.CarriedClaim, entry election.Activation, tree host.Tree, run *unit.Carried) (*Carried, error) {
+func carry(claim election.CarriedClaim, entry election.Activation, tree host.Tree, run *unit.CarriedRun) (*CarriedTerm, error) {
 	id, err := tree.ID()
-	return &Carried{Claim: claim, Entry: entry, Name: entry.Entry, Tree: id, Run: run, tree: tree}, err
+	return &CarriedTerm{Claim: claim, Entry: entry, Name: entry.Entry, Tree: id, Run: run, tree: tree}, err
 }
 
 // Outlasts is until when a term whose session has expired may go on in the next one; 0: there is none. It is called while the service does
@@ -74,14 +74,14 @@ func (v *Service) Outlasts() time.Duration {
 	return v.carried.until
 }
 
-func (c *Carried) entry() election.Activation {
+func (c *CarriedTerm) entry() election.Activation {
 	entry := c.Entry
 	entry.Entry = c.Name
 	return entry
 }
 
 // Find looks the term's tree and processes up in a guard that was handed over.
-func (c *Carried) Find(adopted func(tree json.RawMessage) (host.Tree, bool), log hclog.Logger) error {
+func (c *CarriedTerm) Find(adopted func(tree json.RawMessage) (host.Tree, bool), log hclog.Logger) error {
 	tree, ok := adopted(c.Tree)
 	if !ok {
 		return errors.New("its tree is not there")
@@ -93,8 +93,8 @@ func (c *Carried) Find(adopted func(tree json.RawMessage) (host.Tree, bool), log
 	return c.Run.Find(tree, log)
 }
 
-// Record is the part of the envelope for a service that does not serve, with its term if it has one.
-type Record struct {
+// CarriedService is the part of the envelope for a service that does not serve, with its term if it has one.
+type CarriedService struct {
 	Name     string                    `json:"name"`
 	State    role.State                `json:"state"`
 	Birth    election.Birth            `json:"birth"`
@@ -114,16 +114,16 @@ type Record struct {
 	Demoted  time.Time                 `json:"demoted,omitzero"`
 	Debts    []unit.Debt               `json:"debts,omitempty"`
 	Lasting  int64                     `json:"lasting,omitempty"`
-	Term     *Carried                  `json:"term,omitempty"`
+	Term     *CarriedTerm              `json:"term,omitempty"`
 	// Fresh says that its first stay is not over: the next image reads what earlier supervisors have left, too.
 	Fresh bool `json:"fresh,omitempty"`
 }
 
 // Record returns the record of a service that does not serve now.
-func (v *Service) Record() Record {
+func (v *Service) Record() CarriedService {
 	m := &v.mem
 	story, relapses := m.story, m.preference.relapses
-	return Record{
+	return CarriedService{
 		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, SetBacks: m.setBacks, Place: m.place, Failure: story.failure, Cause: story.cause,
 		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced, Role: v.view.left.role, Since: v.view.left.since,
 		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Lasting: v.unit.Lasting(), Term: v.carried, Fresh: !m.begun,
@@ -131,7 +131,7 @@ func (v *Service) Record() Record {
 }
 
 // Remember restores a record in a new service.
-func (v *Service) Remember(r Record) {
+func (v *Service) Remember(r CarriedService) {
 	m := &v.mem
 	if !r.Fresh { // P2: else the note of these debts may not have been read yet
 		v.unit.Restore(r.Debts, r.Lasting)
@@ -147,6 +147,6 @@ func (v *Service) Remember(r Record) {
 	if r.Term != nil {
 		v.engage()
 		// Another node may ask the agent before the term continues.
-		v.trees.add(&Tree{ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, owed: v.unit.Owed})
+		v.trees.add(&OwnTree{ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, owed: v.unit.Owed})
 	}
 }

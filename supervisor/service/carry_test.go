@@ -58,7 +58,7 @@ func fill(v reflect.Value, path string, unknown func(string)) {
 }
 
 // filled is a record with each field set.
-func filled(t *testing.T) (r Record) {
+func filled(t *testing.T) (r CarriedService) {
 	fill(reflect.ValueOf(&r).Elem(), "Record", func(path string) { t.Errorf("how is %s set?", path) })
 	r.Place.Tried.Leftover.Known = true // its being there says so
 	return r
@@ -82,7 +82,7 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read Record
+	var read CarriedService
 	if err := json.Unmarshal(raw, &read); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func (written) Load() ([]byte, error) {
 // P2: an upgrade in the first stay, as beside a process that cannot be killed, leaves it to the next image to read what must be undone.
 func TestAnUpgradeBeforeTheFirstStayIsOverForgetsNothing(t *testing.T) {
 	image := func() *Service {
-		return made(t, Conf{}, func(n *Node) { n.Notes = func(string) unit.Notes { return written{} } })
+		return made(t, Conf{}, func(n *LocalNode) { n.Notes = func(string) unit.Notes { return written{} } })
 	}
 	v := image()
 	next := image()

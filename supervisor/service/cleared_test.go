@@ -18,10 +18,10 @@ type shown struct {
 	empty
 	alive error
 	tree  string
-	asked fencing.Process
+	asked fencing.ProcessID
 }
 
-func (s *shown) Outlasted(tree json.RawMessage, p fencing.Process) error {
+func (s *shown) Outlasted(tree json.RawMessage, p fencing.ProcessID) error {
 	s.tree, s.asked = string(tree), p
 	return s.alive
 }
@@ -57,7 +57,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 		})
 		zk.session(func(ctx context.Context, s *election.Session) error {
 			m, c := &shown{}, stand(ctx, s)
-			v := made(t, Conf{}, func(n *Node) { n.Machine = m })
+			v := made(t, Conf{}, func(n *LocalNode) { n.Machine = m })
 			there := func() bool {
 				t.Helper()
 				_, there, err := c.Crumb.Named(ctx)
@@ -68,7 +68,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 			}
 			for _, alive := range []error{box.ErrUnproved, box.ErrMayLive} {
 				m.alive = alive
-				if v.breadcrumb.cleared(ctx, s, c) || !there() || m.asked != (fencing.Process{Pid: 7, Start: 70}) {
+				if v.breadcrumb.cleared(ctx, s, c) || !there() || m.asked != (fencing.ProcessID{Pid: 7, Start: 70}) {
 					t.Errorf("it is gone, or nobody looks again: %v, %+v", alive, m.asked)
 				}
 				// Nor is it removed at the beginning of a session.
@@ -119,8 +119,8 @@ func TestWhatOutlastsItsSessionIsLeftAloneUntilItsLockIsDecided(t *testing.T) {
 		})
 		zk.session(func(ctx context.Context, s *election.Session) error {
 			m := &killing{}
-			v := made(t, Conf{}, func(n *Node) { n.Machine = m })
-			v.carried = &Carried{until: time.Hour}
+			v := made(t, Conf{}, func(n *LocalNode) { n.Machine = m })
+			v.carried = &CarriedTerm{until: time.Hour}
 			stay := v.testStay(ctx, Session{Session: s}, nil)
 			var err error
 			stay.candidacy.cand, stay.candidacy.birth, err = s.NewCandidate(ctx, "db", election.Race)

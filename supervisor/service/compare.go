@@ -25,7 +25,7 @@ const (
 type comparing struct {
 	v    *Service
 	all  *election.Copies
-	told election.Copy
+	told election.CopyReport
 	once bool // something was told
 
 	question int64 // the newest, and since when
@@ -89,7 +89,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	me := v.node.Self.Node
 	stands, token := here.said()
 	shown := here.Shown()
-	about := election.Copy{Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Promoted: token, Role: string(shown.Role)}
+	about := election.CopyReport{Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Promoted: token, Role: string(shown.Role)}
 	question := seen.Question()
 	if about.Asks = here.asks(); seen.Holder == me {
 		if question = 0; about.Asks == seen.Token {
@@ -148,7 +148,7 @@ func (c *comparing) later(pause time.Duration) time.Duration {
 }
 
 // tell tells the others, if they do not know it.
-func (c *comparing) tell(ctx context.Context, about election.Copy) {
+func (c *comparing) tell(ctx context.Context, about election.CopyReport) {
 	same := about.Position == nil && c.told.Position == nil || about.Position != nil && c.told.Position != nil && *about.Position == *c.told.Position
 	rest, told := about, c.told
 	rest.Position, told.Position, rest.Sees, told.Sees = nil, nil, nil, nil
@@ -182,9 +182,9 @@ func (c *comparing) awaits(seen election.CopiesSeen, question int64) bool {
 }
 
 // verdict compares what was told to this question.
-func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64, mine election.Copy) copies.Verdict {
+func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64, mine election.CopyReport) copies.Verdict {
 	to, forced := c.v.inbox.intents.chosen(time.Now())
-	all := []election.Copy{mine}
+	all := []election.CopyReport{mine}
 	for _, one := range seen.Copies {
 		if one.Node != mine.Node {
 			all = append(all, one)
@@ -201,7 +201,7 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64,
 		told = append(told, t)
 	}
 	for _, node := range seen.Known {
-		if !slices.ContainsFunc(all, func(one election.Copy) bool { return one.Node == node }) {
+		if !slices.ContainsFunc(all, func(one election.CopyReport) bool { return one.Node == node }) {
 			told = append(told, copies.Told{Node: node, Why: control.NothingReported})
 		}
 	}

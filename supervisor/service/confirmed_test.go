@@ -9,7 +9,7 @@ import (
 
 // The history names who has confirmed a death, and only where that was the proof. The next activation removes the note.
 func TestWhoConfirmedADeathIsNamed(t *testing.T) {
-	n := &newInbox(&Node{}, Conf{}, nil, nil).intents
+	n := &newInbox(&LocalNode{}, Conf{}, nil, nil).intents
 	for by, want := range map[string]string{
 		fencing.ByConfirmed: "confirmed by me@op", string(election.NoBreadcrumb): "confirmed by me@op", fencing.ByGrace: fencing.ByGrace, "exec": "exec",
 	} {

@@ -52,7 +52,7 @@ type verdictOf struct {
 }
 
 // newCopyHere makes the copy of a replicated service; nil: it is not one.
-func newCopyHere(node *Node, conf Conf, v *Service) *copyHere {
+func newCopyHere(node *LocalNode, conf Conf, v *Service) *copyHere {
 	if conf.Replicated == nil {
 		return nil
 	}

@@ -24,7 +24,7 @@ func TestAForcedChoiceThatWasTakenBackIsNotFollowed(t *testing.T) {
 		"another's now":  {&election.Switchover{To: "b", Force: true, Deadline: now.Add(time.Hour)}, true},
 		"it is too late": {&election.Switchover{To: "a", Force: true, Deadline: now}, true},
 	} {
-		v := &Service{node: &Node{Self: election.Node{Node: "a"}}, log: hclog.NewNullLogger(), copy: &copyHere{}, inbox: &inbox{intents: intents{node: "a", news: newNews()}}}
+		v := &Service{node: &LocalNode{Self: election.Node{Node: "a"}}, log: hclog.NewNullLogger(), copy: &copyHere{}, inbox: &inbox{intents: intents{node: "a", news: newNews()}}}
 		v.inbox.intents.learn(election.Intents{Control: election.Control{Switchover: c.order}})
 		v.copy.judge(verdictOf{Verdict: copies.Verdict{Node: "a", Forced: true}, vacancy: 7})
 		if got := (&stay{v: v}).leaves(); got != c.leaves {
@@ -36,7 +36,7 @@ func TestAForcedChoiceThatWasTakenBackIsNotFollowed(t *testing.T) {
 // A comparison beside a breadcrumb is not the last one: the previous primary may have written on.
 func TestItIsKnownWhetherTheCopiesWereComparedBesideABreadcrumb(t *testing.T) {
 	for _, beside := range []bool{false, true} {
-		v := &Service{node: &Node{Self: election.Node{Node: "a"}}, log: hclog.NewNullLogger(), copy: &copyHere{}}
+		v := &Service{node: &LocalNode{Self: election.Node{Node: "a"}}, log: hclog.NewNullLogger(), copy: &copyHere{}}
 		v.copy.judge(verdictOf{Verdict: copies.Verdict{Node: "a"}, vacancy: 7, beside: beside})
 		if s := (&stay{v: v}); s.leaves() || s.candidacy.beside != beside {
 			t.Errorf("%v, want %v", s.candidacy.beside, beside)

@@ -45,7 +45,7 @@ func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
 			var log strings.Builder
 			var broken []error
 			logger := hclog.New(&hclog.LoggerOptions{Output: &log})
-			v := made(t, Conf{}, func(n *Node) {
+			v := made(t, Conf{}, func(n *LocalNode) {
 				n.Logger, n.Broken = logger, func(err error) { broken = append(broken, err) }
 			})
 			v.state.Carried = true
@@ -93,11 +93,11 @@ func (patient) Shorten(context.Context, time.Duration, time.Duration) error { re
 // P2: a term that could not go on in this image before another one asks for it is handed on unchanged. If it has to end instead, it ends
 // with proof, as any other.
 func TestATermThatHasNotGoneOnYetIsHandedOnOrEnded(t *testing.T) {
-	for why, want := range map[error]role.Kind{ErrHandover: role.HandAsked, context.Canceled: role.StopAsked} {
+	for why, want := range map[error]role.EventKind{ErrHandover: role.HandAsked, context.Canceled: role.StopAsked} {
 		synctest.Test(t, func(t *testing.T) {
 			v, tree := made(t, Conf{}, nil), &grave{}
-			v.Remember(Record{State: role.State{Carried: true}, Term: &Carried{
-				Claim: election.CarriedClaim{Crumb: json.RawMessage(`{}`)}, Run: &unit.Carried{}, tree: tree,
+			v.Remember(CarriedService{State: role.State{Carried: true}, Term: &CarriedTerm{
+				Claim: election.CarriedClaim{Crumb: json.RawMessage(`{}`)}, Run: &unit.CarriedRun{}, tree: tree,
 			}})
 			gate := gateOf(&election.Session{})
 			stay := v.testStay(t.Context(), Session{Session: &election.Session{}, Epoch: 1, Gate: gate}, tree)

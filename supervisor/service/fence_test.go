@@ -35,7 +35,7 @@ func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
 		"a method":      {ask: mine, conf: Conf{Fence: exec}, crumb: his, want: "exec", limit: time.Second},
 		"none has none": {crumb: &election.BreadCrumb{}},
 	} {
-		v := made(t, c.conf, func(n *Node) { n.Agent.Ask = c.ask })
+		v := made(t, c.conf, func(n *LocalNode) { n.Agent.Ask = c.ask })
 		steps, _ := v.testStay(t.Context(), Session{}, nil).steps(c.crumb, c.grace)
 		got, limit := "", time.Duration(0)
 		if len(steps) > 0 {
@@ -60,7 +60,7 @@ func TestOwnPromiseIsSatOut(t *testing.T) {
 	for name, confirm := range map[string]time.Duration{"to its end": 0, "confirmed": time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			stay := made(t, Conf{}, func(n *Node) { n.Machine = clock{began: began} }).testStay(t.Context(), Session{}, nil)
+			stay := made(t, Conf{}, func(n *LocalNode) { n.Machine = clock{began: began} }).testStay(t.Context(), Session{}, nil)
 			stay.term.until = time.Hour + 5*time.Second
 			if err := stay.mayStart(); !errors.Is(err, errPromised) {
 				t.Errorf("%s: started meanwhile: %v", name, err)
@@ -106,7 +106,7 @@ func TestNoDelayIsAProofForWhoWasNeverAsked(t *testing.T) {
 		"and it lists us all": {&election.BreadCrumb{SessionMs: 6000, Failsafe: &election.Failsafe{Members: []election.Peer{me}}, Effects: election.Effects{Left: election.EffectsLeft{"vip"}}}, true, 2 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			v := made(t, Conf{}, func(n *Node) { n.Machine = clock{began: time.Now()} })
+			v := made(t, Conf{}, func(n *LocalNode) { n.Machine = clock{began: time.Now()} })
 			v.view.agent = me.Agent
 			v.node.Promises.Listening(time.Hour - 10*time.Second)
 			if err := v.node.Promises.Give(agent.PromiseRequest{Service: "db", Token: 41, By: "b", Of: "c", For: 4 * time.Second}, time.Hour); err != nil {
@@ -141,7 +141,7 @@ func TestAProofEndsOnePromise(t *testing.T) {
 // P1: whatever the breadcrumb says, nothing is started beside what a former supervisor has left here.
 func TestNothingIsStartedBesideALeftover(t *testing.T) {
 	l := &box.Leftover{Pid: 7, Program: "db", State: "D (disk sleep)"}
-	v := made(t, Conf{}, func(n *Node) {
+	v := made(t, Conf{}, func(n *LocalNode) {
 		n.Guard = func() host.Guard { return haunted{left: func() *box.Leftover { return l }} }
 	})
 	stay := v.testStay(t.Context(), Session{}, nil)

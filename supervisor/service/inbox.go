@@ -23,7 +23,7 @@ type inbox struct {
 	watchdog armable
 }
 
-func newInbox(node *Node, c Conf, u *unit.Unit, log hclog.Logger) *inbox {
+func newInbox(node *LocalNode, c Conf, u *unit.Unit, log hclog.Logger) *inbox {
 	n := newNews()
 	lacks := node.Lacks
 	if c.Once { // it is told by the exit code

@@ -20,7 +20,7 @@ import (
 func told(t *testing.T, conf config.Service, failed int, why error) string {
 	t.Helper()
 	var log bytes.Buffer
-	v := made(t, Conf{Service: conf}, func(n *Node) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true}) })
+	v := made(t, Conf{Service: conf}, func(n *LocalNode) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true}) })
 	v.mem.restarts.cfg = conf.Restart
 	for range failed {
 		v.mem.restarts.ended(time.Now(), false, true)
@@ -62,7 +62,7 @@ func TestAnEndThatNobodyOrderedIsAWarning(t *testing.T) {
 	}
 	once := Conf{Service: conf, Once: true}
 	var log bytes.Buffer
-	v := made(t, once, func(n *Node) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true}) })
+	v := made(t, once, func(n *LocalNode) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true}) })
 	r := v.testStay(t.Context(), Session{}, &grave{})
 	r.run.why = exit(0)
 	if r.ended(); log.String() != "[INFO]  program exited: service=db status=\"exit code 0\"\n" {

@@ -28,7 +28,7 @@ func TestWhatWasSeenLastIsSavedBeforeTheEnd(t *testing.T) {
 	}{{time.Second, 8}, {time.Hour, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			var saved atomic.Int64
-			v := made(t, Conf{Name: "db"}, func(n *Node) { n.Memory = slowMemory{c.takes, &saved} })
+			v := made(t, Conf{Name: "db"}, func(n *LocalNode) { n.Memory = slowMemory{c.takes, &saved} })
 			v.mem.saw(7, time.Second, 7)
 			v.mem.saw(8, time.Second, 8)
 			began := time.Now()

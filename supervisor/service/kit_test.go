@@ -23,11 +23,11 @@ import (
 )
 
 // made is a service of an empty node; change may add to that.
-func made(t *testing.T, conf Conf, change func(*Node)) *Service {
+func made(t *testing.T, conf Conf, change func(*LocalNode)) *Service {
 	t.Helper()
 	cluster := fnv.New64a()
 	_, _ = cluster.Write([]byte(t.Name()))
-	n := &Node{
+	n := &LocalNode{
 		Self: election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}, Cluster: strconv.FormatUint(cluster.Sum64(), 36),
 		Machine: empty{}, Promises: failsafe.NewPromises(), Observer: unobserved{}, Logger: hclog.NewNullLogger(),
 		Guard:  func() host.Guard { return haunted{} },
@@ -61,10 +61,10 @@ func (unobserved) Claimed(string)                       {}
 // empty is a machine on which nothing runs, and whose clock is far from the end of any lease.
 type empty struct{ host.Machine }
 
-func (empty) Now() time.Duration                               { return -time.Hour }
-func (empty) KillTree(context.Context, json.RawMessage) error  { return nil }
-func (empty) Outlasted(json.RawMessage, fencing.Process) error { return nil }
-func (empty) Owed(fencing.Target, string) []string             { return nil }
+func (empty) Now() time.Duration                                 { return -time.Hour }
+func (empty) KillTree(context.Context, json.RawMessage) error    { return nil }
+func (empty) Outlasted(json.RawMessage, fencing.ProcessID) error { return nil }
+func (empty) Owed(fencing.Target, string) []string               { return nil }
 
 // haunted is a guard of a machine on which something may be left of a former supervisor.
 type haunted struct {

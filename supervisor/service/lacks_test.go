@@ -20,7 +20,7 @@ func TestANodeThatLacksSomethingDoesNotStand(t *testing.T) {
 		var lack atomic.Pointer[string]
 		missing := "/no/such: no such file"
 		lack.Store(&missing)
-		node := &Node{Lacks: func(config.Service) error {
+		node := &LocalNode{Lacks: func(config.Service) error {
 			asked.Add(1)
 			if why := lack.Load(); why != nil {
 				return errors.New(*why)
@@ -60,7 +60,7 @@ func TestAHungLookForWhatIsLackingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heal := make(chan struct{})
 		defer close(heal)
-		n := newInbox(&Node{Lacks: func(config.Service) error { <-heal; return nil }}, Conf{Service: config.DefaultService("true")}, nil, nil)
+		n := newInbox(&LocalNode{Lacks: func(config.Service) error { <-heal; return nil }}, Conf{Service: config.DefaultService("true")}, nil, nil)
 		n.intents.known = true
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -16,7 +16,7 @@ func TestAServiceThatLeftSomethingIsNotForgotten(t *testing.T) {
 	for name, left := range map[string]func(*Service){
 		"its own tree":                    func(v *Service) { v.undead.tree = &grave{} },
 		"a former tree":                   func(v *Service) { v.undead.seen = "pid 7" },
-		"a term that was to be handed on": func(v *Service) { v.carried = &Carried{} },
+		"a term that was to be handed on": func(v *Service) { v.carried = &CarriedTerm{} },
 		"nothing of them":                 func(*Service) {},
 	} {
 		v := made(t, Conf{}, nil)

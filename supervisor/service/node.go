@@ -15,8 +15,8 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// Node is all that the services of a node share.
-type Node struct {
+// LocalNode is all that the services of a node share.
+type LocalNode struct {
 	Self     election.Node
 	Root     string // of the cluster in ZooKeeper
 	Cluster  string // tells one cluster's files on this machine from another's

@@ -35,7 +35,7 @@ func TestAHangIsNoWait(t *testing.T) {
 		defer zk.server.Close()
 		for _, at := range []election.Role{election.RoleStandby, election.RoleFencing} {
 			watching := &stalls{goOn: make(chan struct{})}
-			v := made(t, Conf{Service: config.Service{Election: "race"}}, func(n *Node) {
+			v := made(t, Conf{Service: config.Service{Election: "race"}}, func(n *LocalNode) {
 				n.Guard, n.Observer = func() host.Guard { return guard }, watching
 			})
 			if _, patience := v.Pace(); patience != endless {

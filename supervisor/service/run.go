@@ -25,14 +25,14 @@ var (
 
 // run is the newest run of a term's programs.
 type run struct {
-	programs *unit.Run     // nil: there are none
-	adopt    *unit.Carried // the programs of a former image of this process, which the next run continues
-	copy     *unit.Carried // the follower that is about to be promoted
-	demoted  *unit.Carried // the programs of a copy that is a follower again
+	programs *unit.Run        // nil: there are none
+	adopt    *unit.CarriedRun // the programs of a former image of this process, which the next run continues
+	copy     *unit.CarriedRun // the follower that is about to be promoted
+	demoted  *unit.CarriedRun // the programs of a copy that is a follower again
 	first    host.Process
-	why      error         // why the run ended
-	delay    time.Duration // before the next one
-	held     role.Kind     // the event in place of the next run, once automatic takeovers are on again; Again: none
+	why      error          // why the run ended
+	delay    time.Duration  // before the next one
+	held     role.EventKind // the event in place of the next run, once automatic takeovers are on again; Again: none
 
 	reloaded <-chan time.Time // fires when the programs have lived long enough after their reload signal
 }
@@ -87,7 +87,7 @@ func (t *stay) Run(ctx context.Context) role.Event {
 	return t.ended()
 }
 
-func (t *stay) runConfig(adopt *unit.Carried, stdin *os.File) unit.RunConfig {
+func (t *stay) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig {
 	v := t.v
 	return unit.RunConfig{
 		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Stdin: stdin, Adopt: adopt,
@@ -303,7 +303,7 @@ func (t *stay) HandOver(context.Context) role.Event {
 	t.unwatch()
 	t.term.entry.settle()
 	claim, err := t.term.claim.Carry()
-	var c *Carried
+	var c *CarriedTerm
 	if err == nil {
 		c, err = carry(claim, t.term.entry.Activation, t.tree, run)
 	}

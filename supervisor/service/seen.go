@@ -46,10 +46,10 @@ const (
 func (c *comparing) seenByOthers(ctx context.Context, conf Conf, seen election.CopiesSeen) time.Duration {
 	here, now, by := c.v.copy, outside{token: seen.Token}, conf.Replicated.SeenBy
 	if by != nil {
-		var all []copies.Sight
+		var all []copies.Vote
 		for _, one := range seen.Copies {
 			if one.Node != c.v.node.Self.Node && tells(one, seen) {
-				all = append(all, copies.Sight{Node: one.Node, Well: one.Sees.Well, Why: one.Sees.Why})
+				all = append(all, copies.Vote{Node: one.Node, Well: one.Sees.Well, Why: one.Sees.Why})
 			}
 		}
 		now.who, now.why = copies.Quorum(by.Quorum).Unreachable(all)
@@ -72,7 +72,7 @@ func (c *comparing) seenByOthers(ctx context.Context, conf Conf, seen election.C
 }
 
 // tells reports whether a node says what it sees of the present primary.
-func tells(one election.Copy, seen election.CopiesSeen) bool {
+func tells(one election.CopyReport, seen election.CopiesSeen) bool {
 	return one.Sees != nil && one.Sees.Token == seen.Token && one.Era == seen.Era
 }
 

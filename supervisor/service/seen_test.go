@@ -16,28 +16,28 @@ import (
 // Nobody is asked to take over whose copy would not be promoted.
 func TestWhoWouldTakeOverFromAnUnreachablePrimary(t *testing.T) {
 	ill, well := &election.Sight{Token: 9, Why: "no answer"}, &election.Sight{Token: 9, Well: true}
-	fit := election.Copy{Node: "b", Era: 1, Followed: 9, Stands: true, Sees: ill}
+	fit := election.CopyReport{Node: "b", Era: 1, Followed: 9, Stands: true, Sees: ill}
 	for name, c := range map[string]struct {
-		change func(*election.Copy)
+		change func(*election.CopyReport)
 		last   uint64 // what nodes/b says, of another promotion if it is odd; 0: nothing
 		want   string
 	}{
-		"it follows":                       {func(*election.Copy) {}, 90, "b"},
-		"and reaches it":                   {func(c *election.Copy) { c.Sees = well }, 90, "b"},
-		"behind, but follows":              {func(*election.Copy) {}, 80, "b"},
-		"it got nothing since":             {func(*election.Copy) {}, 78, ""},
-		"it has not told":                  {func(*election.Copy) {}, 0, ""},
-		"with another one's data":          {func(*election.Copy) {}, 99, ""},
-		"cut off, with all data":           {func(c *election.Copy) { c.Why = "it has no position" }, 100, "b"},
-		"it is not to be promoted":         {func(c *election.Copy) { c.Stands = false }, 100, ""},
-		"on the way to the primary's data": {func(c *election.Copy) { c.Followed, c.Toward = 0, 9 }, 100, ""},
-		"it does not tell":                 {func(c *election.Copy) { c.Sees = nil }, 100, ""},
-		"it tells of another promotion":    {func(c *election.Copy) { c.Sees = &election.Sight{Token: 8} }, 100, ""},
-		"of another time":                  {func(c *election.Copy) { c.Era = 2 }, 100, ""},
+		"it follows":                       {func(*election.CopyReport) {}, 90, "b"},
+		"and reaches it":                   {func(c *election.CopyReport) { c.Sees = well }, 90, "b"},
+		"behind, but follows":              {func(*election.CopyReport) {}, 80, "b"},
+		"it got nothing since":             {func(*election.CopyReport) {}, 78, ""},
+		"it has not told":                  {func(*election.CopyReport) {}, 0, ""},
+		"with another one's data":          {func(*election.CopyReport) {}, 99, ""},
+		"cut off, with all data":           {func(c *election.CopyReport) { c.Why = "it has no position" }, 100, "b"},
+		"it is not to be promoted":         {func(c *election.CopyReport) { c.Stands = false }, 100, ""},
+		"on the way to the primary's data": {func(c *election.CopyReport) { c.Followed, c.Toward = 0, 9 }, 100, ""},
+		"it does not tell":                 {func(c *election.CopyReport) { c.Sees = nil }, 100, ""},
+		"it tells of another promotion":    {func(c *election.CopyReport) { c.Sees = &election.Sight{Token: 8} }, 100, ""},
+		"of another time":                  {func(c *election.CopyReport) { c.Era = 2 }, 100, ""},
 	} {
 		one := fit
 		c.change(&one)
-		seen := election.CopiesSeen{Era: 1, Holder: "a", Token: 9, Promoted: election.Promotion{Token: 9}, Copies: []election.Copy{{Node: "a", Era: 1, Followed: 9, Promoted: 9, Stands: true}, one}}
+		seen := election.CopiesSeen{Era: 1, Holder: "a", Token: 9, Promoted: election.Promotion{Token: 9}, Copies: []election.CopyReport{{Node: "a", Era: 1, Followed: 9, Promoted: 9, Stands: true}, one}}
 		told := heirs("a", 100, 80, seen, func(string) (election.At, bool) {
 			return election.At{Token: 9 - int64(c.last%2), Position: c.last}, c.last > 0
 		})
@@ -58,13 +58,13 @@ func TestWhoWouldTakeOverFromAnUnreachablePrimary(t *testing.T) {
 // What is told of another promotion says nothing of this one, also where ZooKeeper has lost its data and tokens come again.
 func TestOnlyWhatIsToldOfThisPrimaryCounts(t *testing.T) {
 	for name, c := range map[string]struct {
-		one  election.Copy
+		one  election.CopyReport
 		want bool
 	}{
-		"of this one":     {election.Copy{Era: 1, Sees: &election.Sight{Token: 9}}, true},
-		"of another one":  {election.Copy{Era: 1, Sees: &election.Sight{Token: 8}}, false},
-		"of another time": {election.Copy{Era: 2, Sees: &election.Sight{Token: 9}}, false},
-		"nothing":         {election.Copy{Era: 1}, false},
+		"of this one":     {election.CopyReport{Era: 1, Sees: &election.Sight{Token: 9}}, true},
+		"of another one":  {election.CopyReport{Era: 1, Sees: &election.Sight{Token: 8}}, false},
+		"of another time": {election.CopyReport{Era: 2, Sees: &election.Sight{Token: 9}}, false},
+		"nothing":         {election.CopyReport{Era: 1}, false},
 	} {
 		if got := tells(c.one, election.CopiesSeen{Era: 1, Token: 9}); got != c.want {
 			t.Errorf("%s: %v", name, got)
@@ -103,7 +103,7 @@ func TestWhatKeepsAnUnreachablePrimary(t *testing.T) {
 // Until it is known whether a copy is fit, nothing is stopped, and nothing said.
 func TestAnUnreachablePrimaryWaitsForTheVerdict(t *testing.T) {
 	var log strings.Builder
-	v := made(t, Conf{}, func(n *Node) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
+	v := made(t, Conf{}, func(n *LocalNode) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
 	v.mem.story.token = 9
 	for name, c := range map[string]struct {
 		now   outside
@@ -152,7 +152,7 @@ func TestTheReasonNamesWhoDidNotReachThePrimary(t *testing.T) {
 // What was given up comes back early only if nobody takes it over.
 func TestAGivenUpPrimaryComesBackEarlyOnlyIfNobodyTakesOver(t *testing.T) {
 	for name, c := range map[string]struct {
-		cause   role.Kind
+		cause   role.EventKind
 		verdict verdictOf
 		since   time.Duration
 		want    bool

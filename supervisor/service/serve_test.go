@@ -57,7 +57,7 @@ func TestANodeStandsAgainAfterALossOfData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}
 		defer zk.server.Close()
-		v := made(t, Conf{Service: config.Service{Election: "race", GraceDelay: 3 * time.Second}}, func(n *Node) { n.Guard = func() host.Guard { return guard } })
+		v := made(t, Conf{Service: config.Service{Election: "race", GraceDelay: 3 * time.Second}}, func(n *LocalNode) { n.Guard = func() host.Guard { return guard } })
 		v.SetBirth(election.Birth{Czxid: 1 << 40}) // of another service's folder than there is
 		began := time.Now()
 		zk.served(v, func() {
@@ -83,7 +83,7 @@ func TestACandidateThatBacksOffIsReplaced(t *testing.T) {
 		zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}
 		defer zk.server.Close()
 		conf := Conf{Service: config.Service{Election: "race", Restart: config.Restart{RejoinAfter: time.Minute}}}
-		v := made(t, conf, func(n *Node) { n.Guard = func() host.Guard { return guard } })
+		v := made(t, conf, func(n *LocalNode) { n.Guard = func() host.Guard { return guard } })
 		v.state.Failed = true
 		began := time.Now()
 		zk.served(v, func() {
@@ -109,7 +109,7 @@ func TestARemovedServiceLeavesNoLockBehind(t *testing.T) {
 			zk.server, zk.timeout = zkmem.New(zkmem.Config{TickTime: 2 * time.Second}), 30*time.Second
 			defer zk.server.Close()
 			zk.server.LoseReply(zkmem.Match{Op: jute.OpCreate, Path: "ActiveStandbyElectorLock"})
-			v := made(t, Conf{Service: config.Service{Election: "race"}}, func(n *Node) { n.Guard = func() host.Guard { return guard } })
+			v := made(t, Conf{Service: config.Service{Election: "race"}}, func(n *LocalNode) { n.Guard = func() host.Guard { return guard } })
 			zk.session(func(ctx context.Context, s *election.Session) error {
 				serving, enough := context.WithCancel(ctx)
 				done := make(chan error, 1)
@@ -153,7 +153,7 @@ func TestAServiceRemovedDuringAnUpgradeLeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}
 		defer zk.server.Close()
-		v := made(t, Conf{Service: config.Service{Election: "queue"}}, func(n *Node) { n.Guard = func() host.Guard { return guard } })
+		v := made(t, Conf{Service: config.Service{Election: "queue"}}, func(n *LocalNode) { n.Guard = func() host.Guard { return guard } })
 		zk.session(func(ctx context.Context, s *election.Session) error {
 			serve := func(cause error) {
 				serving, stop := context.WithCancelCause(ctx)
@@ -241,7 +241,7 @@ func TestARemovedServiceLeavesOnlyWhatItMay(t *testing.T) {
 	}{
 		"nothing runs":                  {func(*Service) {}, nil, nil, true},
 		"a process may be alive":        {undying, nil, nil, false},
-		"a term outlasts the session":   {nil, func(v *Service) { v.carried = &Carried{until: 1} }, nil, false},
+		"a term outlasts the session":   {nil, func(v *Service) { v.carried = &CarriedTerm{until: 1} }, nil, false},
 		"an upgrade":                    {func(*Service) {}, nil, ErrHandover, false},
 		"an upgrade ends its candidacy": {nil, func(*Service) {}, ErrHandover, true},
 	} {
@@ -249,7 +249,7 @@ func TestARemovedServiceLeavesOnlyWhatItMay(t *testing.T) {
 			zk := newEnsemble(t)
 			defer zk.server.Close()
 			act := func() {}
-			v := made(t, Conf{Service: config.Service{Election: "race"}}, func(n *Node) {
+			v := made(t, Conf{Service: config.Service{Election: "race"}}, func(n *LocalNode) {
 				n.Guard = func() host.Guard { return interrupted{act: func() { act() }} }
 			})
 			zk.session(func(ctx context.Context, s *election.Session) error {
@@ -356,10 +356,10 @@ func TestATermThatEndsWaitsForNoTurn(t *testing.T) {
 func TestATermThatGoesOnWaitsForNoTurn(t *testing.T) {
 	const trip = 100 * time.Millisecond
 	for name, c := range map[string]struct {
-		carried *Carried
+		carried *CarriedTerm
 		waits   bool
 	}{
-		"goes on":     {&Carried{}, false},
+		"goes on":     {&CarriedTerm{}, false},
 		"begins anew": {nil, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -35,7 +35,7 @@ func (c Conf) failsafe() bool { return c.OnLoss == config.OnLossFailsafe }
 // Service is one service on this node, over all sessions. Only the goroutine that serves it calls its methods, except for those that are
 // called safe.
 type Service struct {
-	node       *Node
+	node       *LocalNode
 	name       string
 	log        hclog.Logger
 	conf       Conf       // as it is in force
@@ -52,8 +52,8 @@ type Service struct {
 	copy       *copyHere // of a replicated service; nil: it is not one
 
 	engaged  bool
-	finds    atomic.Int32      // an Upgrade; safe
-	carried  *Carried          // a term that was handed over, or is about to be; nil: there is none
+	finds    atomic.Int32      // an UpgradeState; safe
+	carried  *CarriedTerm      // a term that was handed over, or is about to be; nil: there is none
 	finished *child.ExitStatus // of a command that runs once
 }
 
@@ -66,7 +66,7 @@ var ErrHandover = errors.New("another image of this process takes over")
 func handing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrHandover) }
 
 // New makes a service from its config.
-func New(node *Node, conf Conf) *Service {
+func New(node *LocalNode, conf Conf) *Service {
 	log := node.Logger.With("service", conf.Name)
 	of := unit.Config{Service: conf.Name, Node: node.Self.Node, Root: node.Root, Boot: node.Self.Boot, Cluster: node.Cluster, Logger: node.Logger, Hurry: node.Hurry, Commands: node.Commands}
 	if node.Notes != nil {
@@ -134,7 +134,7 @@ func (v *Service) Finished() *child.ExitStatus { return v.finished }
 func (v *Service) Carries() bool { return v.carried != nil }
 
 // Tree finds a tree of the service by its identity, or nil. It is safe.
-func (v *Service) Tree(id json.RawMessage) *Tree { return v.trees.find(id) }
+func (v *Service) Tree(id json.RawMessage) *OwnTree { return v.trees.find(id) }
 
 // Term lets the session's gate end the programs. It is safe.
 func (v *Service) Term() failsafe.Term { return &v.trees }

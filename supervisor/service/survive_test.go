@@ -64,7 +64,7 @@ func TestWhatSurvivesABootIsNotedBeforeTheBreadcrumbListsIt(t *testing.T) {
 				}
 			}}
 			conf := Conf{Service: config.Service{Processes: []config.Process{{Name: "role", Oneshot: true, Undo: config.Command{"x"}, SurvivesBoot: true}}}}
-			v := made(t, conf, func(n *Node) { n.Notes = func(string) unit.Notes { return disk } })
+			v := made(t, conf, func(n *LocalNode) { n.Notes = func(string) unit.Notes { return disk } })
 			stay := v.testStay(ctx, Session{Session: s}, &grave{})
 			stay.candidacy.cand = c
 			crumb := stay.crumb()
@@ -131,7 +131,7 @@ func TestABreadcrumbStaysUntilWhatSurvivedIsUndone(t *testing.T) {
 				return err
 			}
 			m := &booted{owed: []string{"role"}}
-			v := made(t, Conf{}, func(n *Node) { n.Machine, n.Root, n.Self.Boot = m, "/one", "b2" })
+			v := made(t, Conf{}, func(n *LocalNode) { n.Machine, n.Root, n.Self.Boot = m, "/one", "b2" })
 			if v.breadcrumb.cleared(ctx, s, c) {
 				t.Error("removed, and it is not undone")
 			}

@@ -30,7 +30,7 @@ func TestNothingIsStartedAgainOnceTheTermEnds(t *testing.T) {
 
 // A session that cannot go on is not an order to stop: the history does not say so, and `run --once` goes on.
 func TestASessionThatCannotGoOnIsNoOrderToStop(t *testing.T) {
-	for why, want := range map[error]role.Kind{
+	for why, want := range map[error]role.EventKind{
 		election.ErrShortened: role.LeaseEnding, election.ErrTorn: role.LeaseEnding, election.ErrLeaseEnding: role.LeaseEnding,
 		election.ErrUnresolved: role.LeaseEnding, ErrGuard: role.LeaseEnding, election.ErrExpired: role.Expired, election.ErrLost: role.LockLost, ErrHandover: role.HandAsked,
 		context.Canceled: role.StopAsked,
@@ -126,10 +126,10 @@ func TestWhatASessionsEndInterruptedIsUndoneInTheNext(t *testing.T) {
 		}
 		return 0
 	}}
-	v := made(t, Conf{}, func(n *Node) {
+	v := made(t, Conf{}, func(n *LocalNode) {
 		n.Commands = unit.NewCommands(func() host.Guard { return guard }, empty{}.Now)
 	})
-	v.Remember(Record{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
+	v.Remember(CarriedService{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
 	for _, ctx := range []context.Context{ctx, t.Context()} {
 		if ctx == t.Context() {
 			v.Remove() // then nothing else is done

@@ -16,8 +16,8 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Tree is a process tree that this supervisor made, with a function that ends its candidacy or term.
-type Tree struct {
+// OwnTree is a process tree that this supervisor made, with a function that ends its candidacy or term.
+type OwnTree struct {
 	ID   json.RawMessage
 	tree host.Tree
 	end  func(why error)
@@ -28,13 +28,13 @@ type Tree struct {
 }
 
 // with has another tree end with it.
-func (t *Tree) with(orders host.Tree) {
+func (t *OwnTree) with(orders host.Tree) {
 	t.mu.Lock()
 	t.orders = orders
 	t.mu.Unlock()
 }
 
-func (t *Tree) endOrders(ctx context.Context) error {
+func (t *OwnTree) endOrders(ctx context.Context) error {
 	t.mu.Lock()
 	orders := t.orders
 	t.mu.Unlock()
@@ -45,7 +45,7 @@ func (t *Tree) endOrders(ctx context.Context) error {
 }
 
 // Kill ends the tree because another node holds the lock. nil: it is dead, and its effects are undone.
-func (t *Tree) Kill(ctx context.Context, holder string, token int64) error {
+func (t *OwnTree) Kill(ctx context.Context, holder string, token int64) error {
 	t.end(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the child's death", election.ErrLost, holder, token))
 	if err := errors.Join(t.endOrders(ctx), t.tree.End(ctx)); err != nil {
 		return err
@@ -65,12 +65,12 @@ type trees struct {
 	cut     func(context.Context, host.Tree) // ends a tree at once
 
 	mu  sync.Mutex // guards all
-	all []*Tree
+	all []*OwnTree
 }
 
 const treesKept = 16
 
-func (m *trees) newest() *Tree {
+func (m *trees) newest() *OwnTree {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.all) == 0 {
@@ -79,10 +79,10 @@ func (m *trees) newest() *Tree {
 	return m.all[len(m.all)-1]
 }
 
-func (m *trees) add(one *Tree) {
+func (m *trees) add(one *OwnTree) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.all = slices.DeleteFunc(m.all, func(was *Tree) bool { return bytes.Equal(was.ID, one.ID) }) // a copy's, which outlasts candidacies
+	m.all = slices.DeleteFunc(m.all, func(was *OwnTree) bool { return bytes.Equal(was.ID, one.ID) }) // a copy's, which outlasts candidacies
 	if len(m.all) >= treesKept {
 		m.all = m.all[1:]
 	}
@@ -90,7 +90,7 @@ func (m *trees) add(one *Tree) {
 }
 
 // find finds the newest: after a failed upgrade, a tree goes on in another stay.
-func (m *trees) find(id json.RawMessage) *Tree {
+func (m *trees) find(id json.RawMessage) *OwnTree {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, one := range slices.Backward(m.all) {

@@ -28,7 +28,7 @@ func TestADeathThatAnotherNodeAsksForEndsTheTerm(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var stopped error
 				tree := &grave{err: c.end}
-				one := &Tree{tree: tree, end: func(why error) { stopped = why }, owed: func() []string {
+				one := &OwnTree{tree: tree, end: func(why error) { stopped = why }, owed: func() []string {
 					if c.owes--; c.owes >= 0 {
 						return []string{"vip"}
 					}
@@ -53,7 +53,7 @@ func TestNewestTreesAreRemembered(t *testing.T) {
 	var m trees
 	id := func(i int) json.RawMessage { return json.RawMessage{byte('a' + i)} }
 	for i := range treesKept + 3 {
-		m.add(&Tree{ID: id(i)})
+		m.add(&OwnTree{ID: id(i)})
 	}
 	if m.find(id(2)) != nil || m.find(id(3)) == nil || m.find(id(treesKept+2)) == nil || len(m.all) != treesKept {
 		t.Errorf("%d are kept", len(m.all))
@@ -64,7 +64,7 @@ func TestNewestTreesAreRemembered(t *testing.T) {
 func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 	v := made(t, Conf{}, nil)
 	id := json.RawMessage(`{"tree":1}`)
-	v.Remember(Record{Name: "db", Debts: []unit.Debt{{Name: "vip"}}, Term: &Carried{Tree: id}})
+	v.Remember(CarriedService{Name: "db", Debts: []unit.Debt{{Name: "vip"}}, Term: &CarriedTerm{Tree: id}})
 	first := v.Tree(id)
 	if first == nil || len(first.owed()) == 0 {
 		t.Fatalf("known of it: %+v", first)
@@ -79,15 +79,15 @@ func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 // A claimant looks at its own machine, for the tree and for the process that was seen alive of it.
 func TestWhoClaimsLooksAtItsOwnMachine(t *testing.T) {
 	m, tree := &shown{}, json.RawMessage(`{}`)
-	v := made(t, Conf{}, func(n *Node) { n.Machine = m })
-	for alive, want := range map[error]fencing.Verdict{nil: fencing.Dead, box.ErrUnproved: fencing.Alive, box.ErrMayLive: fencing.Unknown} {
+	v := made(t, Conf{}, func(n *LocalNode) { n.Machine = m })
+	for alive, want := range map[error]fencing.Liveness{nil: fencing.Dead, box.ErrUnproved: fencing.Alive, box.ErrMayLive: fencing.Unknown} {
 		m.alive = alive
-		seen := fencing.Process{Pid: 7, Start: 70}
+		seen := fencing.ProcessID{Pid: 7, Start: 70}
 		verdict, _, _ := v.breadcrumb.witness().Prove(t.Context(), fencing.Target{Service: "db", Node: "a", Machine: "m1", Boot: "b1", Tree: tree, Seen: seen})
 		if verdict != want || m.asked != seen || m.tree != string(tree) {
 			t.Errorf("%v: %v, asked for %+v of %s", alive, verdict, m.asked, m.tree)
 		}
-		if err := v.breadcrumb.outlasted(tree)(election.Leftover{Pid: 8, Start: 80}); !errors.Is(err, alive) || m.asked != (fencing.Process{Pid: 8, Start: 80}) {
+		if err := v.breadcrumb.outlasted(tree)(election.Leftover{Pid: 8, Start: 80}); !errors.Is(err, alive) || m.asked != (fencing.ProcessID{Pid: 8, Start: 80}) {
 			t.Errorf("%v: before its breadcrumb goes: %v, asked for %+v", alive, err, m.asked)
 		}
 	}

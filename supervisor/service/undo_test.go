@@ -22,10 +22,10 @@ func owing(t *testing.T, failures int) (v *Service, tries *int) {
 		}
 		return 0
 	}}
-	v = made(t, Conf{}, func(n *Node) {
+	v = made(t, Conf{}, func(n *LocalNode) {
 		n.Commands = unit.NewCommands(func() host.Guard { return guard }, empty{}.Now)
 	})
-	v.Remember(Record{Name: "db", Debts: []unit.Debt{{Name: "fs", Command: []string{"umount"}, Timeout: time.Second}}})
+	v.Remember(CarriedService{Name: "db", Debts: []unit.Debt{{Name: "fs", Command: []string{"umount"}, Timeout: time.Second}}})
 	v.state = role.State{Place: role.Undoing, Claimed: true, Cause: role.SwitchAsked}
 	v.view.enter(v.state.Role(), election.SwitchAsked)
 	t.Cleanup(v.Close)
@@ -93,7 +93,7 @@ func TestNothingStartsBesideWhatIsNotUndone(t *testing.T) {
 		v, tries := owing(t, 1)
 		v.state.Then = role.Judge
 		stay := v.testStay(t.Context(), Session{Session: &election.Session{}}, shellTree{})
-		for _, want := range []role.Kind{role.Unsettled, role.Settled} {
+		for _, want := range []role.EventKind{role.Unsettled, role.Settled} {
 			if e := stay.Undo(t.Context()); e.Kind != want {
 				t.Errorf("%v after %d attempts, want %v", e.Kind, *tries, want)
 			}

@@ -41,7 +41,7 @@ func (k *watched) Arm(_ context.Context, w child.Watchdog) error { return k.ask(
 func (k *watched) CheckWatchdog(_ context.Context, w child.Watchdog) error { return k.ask(w) }
 
 func guarded(t *testing.T, w *Watchdog, k *watched) *Service {
-	v := made(t, Conf{}, func(n *Node) { n.Watchdog, n.Guard = w, func() host.Guard { return k } })
+	v := made(t, Conf{}, func(n *LocalNode) { n.Watchdog, n.Guard = w, func() host.Guard { return k } })
 	v.inbox.intents.known = true
 	return v
 }
@@ -53,7 +53,7 @@ func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
 		watchdog *Watchdog
 		err      error
 		session  time.Duration
-		want     role.Kind
+		want     role.EventKind
 		armed    bool
 	}{
 		"armed":                {required, nil, 6 * time.Second, role.Armed, true},

@@ -20,9 +20,9 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Carried is a run that another image of this process continues: the programs, as they were started, and our ends of their pipes and
+// CarriedRun is a run that another image of this process continues: the programs, as they were started, and our ends of their pipes and
 // sockets.
-type Carried struct {
+type CarriedRun struct {
 	Programs []config.Process `json:"programs"` // of the config at their start
 	Parts    []carriedPart    `json:"parts"`
 	Pipes    []carriedPipe    `json:"pipes,omitempty"`
@@ -59,7 +59,7 @@ type carriedSocket struct {
 }
 
 // Keep makes descriptors that stay open over an exec of our ends of the programs' pipes and sockets.
-func (c *Carried) Keep() (kept []int, err error) {
+func (c *CarriedRun) Keep() (kept []int, err error) {
 	keep := func(f *os.File, fd *int) {
 		if err == nil {
 			if *fd, err = reexec.LeaveFile(f); err == nil {
@@ -84,7 +84,7 @@ func (c *Carried) Keep() (kept []int, err error) {
 }
 
 // Discard closes them for a run that does not go on.
-func (c *Carried) Discard() {
+func (c *CarriedRun) Discard() {
 	for _, p := range c.Pipes {
 		_ = p.r.Close()
 		_ = p.w.Close()
@@ -95,7 +95,7 @@ func (c *Carried) Discard() {
 }
 
 // Find is Keep's reverse, in the next image; it looks the processes up in the tree.
-func (c *Carried) Find(tree host.Tree, log hclog.Logger) error {
+func (c *CarriedRun) Find(tree host.Tree, log hclog.Logger) error {
 	if len(c.Parts) == 0 {
 		return errors.New("it has no programs")
 	}
@@ -130,12 +130,12 @@ func (c *Carried) Find(tree host.Tree, log hclog.Logger) error {
 }
 
 // HandOver lets go of the programs, if they are all well: they run on, and the caller must not call Stop. Wait has returned.
-func (r *Run) HandOver() (c *Carried, ok bool) {
+func (r *Run) HandOver() (c *CarriedRun, ok bool) {
 	if !wait.Closed(r.ready) {
 		r.u.log.Warn("cannot keep the program running, because it is still starting: stopping it", "service", r.u.cfg.Service)
 		return nil, false
 	}
-	c = &Carried{Programs: r.cfg.Conf.Processes, parts: r.parts}
+	c = &CarriedRun{Programs: r.cfg.Conf.Processes, parts: r.parts}
 	for i, p := range r.parts {
 		one := carriedPart{Program: i}
 		if !p.Oneshot {
@@ -168,7 +168,7 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 		}
 	}
 	if err != nil {
-		(&Carried{Pipes: pipes}).Discard()
+		(&CarriedRun{Pipes: pipes}).Discard()
 		return nil, fmt.Errorf("let go of a log file: %w", err)
 	}
 	l.wg.Wait()

@@ -27,7 +27,7 @@ type Debt struct {
 	Timeout time.Duration `json:"timeout"`
 	Token   int64         `json:"token"`
 	Undone  []string      `json:"undone,omitempty"`  // exits with 0 if nothing is left to undo
-	Address *Address      `json:"address,omitempty"` // that the command removes
+	Address *AddressDebt  `json:"address,omitempty"` // that the command removes
 	Lasts   bool          `json:"survives_boot,omitempty"`
 	tried   bool          // its result is not known
 }
@@ -79,8 +79,8 @@ func Indebted(node, cluster string) (services []string) {
 	return services
 }
 
-// Term is a term on this machine, as others know it.
-type Term struct {
+// TermRef is a term on this machine, as others know it.
+type TermRef struct {
 	Root, Node, Service string // root "": in whatever cluster
 	Token               int64
 	Boot                string
@@ -89,7 +89,7 @@ type Term struct {
 
 // OwedOn names the effects that are not undone on this machine, in this boot now, whichever supervisor had them. P2: a note that cannot be
 // read is of something. And of what survives a boot only a note shows that nothing is left: none is no proof, as on a new disk.
-func OwedOn(t Term, boot string) []string {
+func OwedOn(t TermRef, boot string) []string {
 	all, broken := noted(debtsName(t.Node, t.Service) + ".*.undo")
 	if broken {
 		return append(t.owed(boot, all), "unknown")
@@ -98,13 +98,13 @@ func OwedOn(t Term, boot string) []string {
 }
 
 // Owed is OwedOn by a note's text.
-func (t Term) Owed(boot string, text []byte) []string {
+func (t TermRef) Owed(boot string, text []byte) []string {
 	var left ledger
 	_ = json.Unmarshal(text, &left) // nil: nothing
 	return t.owed(boot, []ledger{left})
 }
 
-func (t Term) owed(boot string, all []ledger) (names []string) {
+func (t TermRef) owed(boot string, all []ledger) (names []string) {
 	settled := t.Boot == boot || len(t.Survive) == 0
 	for _, left := range all {
 		if left.Node != t.Node || left.Service != t.Service || t.Root != "" && left.Root != "" && left.Root != t.Root {

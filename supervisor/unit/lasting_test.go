@@ -34,7 +34,7 @@ func disk(t *testing.T) (next func(boot string) *Unit, power func()) {
 
 var (
 	role = Debt{Name: "role", Command: []string{"secondary"}, Token: 7, Lasts: true}
-	term = Term{Root: "/one", Node: "a", Service: "db", Token: 7, Boot: "b1", Survive: []string{"role"}}
+	term = TermRef{Root: "/one", Node: "a", Service: "db", Token: 7, Boot: "b1", Survive: []string{"role"}}
 )
 
 func addAll(t *testing.T, u *Unit, token int64, all ...Debt) {
@@ -77,7 +77,7 @@ func TestWhatSurvivesABootIsUndoneAfterIt(t *testing.T) {
 // P2: that nothing is noted of what survives a boot is no proof that nothing is left: the disk may be another one.
 func TestOnlyTheNoteOfATermShowsThatNothingSurvived(t *testing.T) {
 	next, power := disk(t)
-	owed := func(what string, t2 Term, boot string, want ...string) {
+	owed := func(what string, t2 TermRef, boot string, want ...string) {
 		t.Helper()
 		if owed := OwedOn(t2, boot); !slices.Equal(owed, want) {
 			t.Errorf("%s: %q", what, owed)

@@ -23,18 +23,18 @@ type Note struct {
 	Addresses bool   `json:"addresses,omitempty"` // some debts are addresses
 }
 
-// Address is a debt that needs no command.
-type Address struct {
+// AddressDebt is a debt that needs no command.
+type AddressDebt struct {
 	IP     string `json:"ip"`               // with the length of its network
 	Device string `json:"device,omitempty"` // "": any
 }
 
 // setBy is the address that a oneshot sets; nil: it sets none.
-func setBy(prog config.Process) *Address {
+func setBy(prog config.Process) *AddressDebt {
 	if prog.Sets == nil {
 		return nil
 	}
-	return &Address{string(prog.Sets.IP), prog.Sets.Device}
+	return &AddressDebt{string(prog.Sets.IP), prog.Sets.Device}
 }
 
 // owe tells the guardians that a term may have debts, once in a run.
@@ -54,7 +54,7 @@ func (r *Run) owe(ctx context.Context) error {
 
 // Means are how a process that is no supervisor undoes debts.
 type Means struct {
-	Remove func(a Address) error                                     // nil: by its command
+	Remove func(a AddressDebt) error                                 // nil: by its command
 	Run    func(ctx context.Context, d Debt, command []string) error // nil: it runs no command
 }
 

@@ -40,11 +40,11 @@ func noteOf(t *testing.T, debts ...Debt) (*Unit, Note) {
 
 // P2: a guardian undoes the newest first, addresses without a process, and stops at what fails. Everybody learns what it has undone.
 func TestWhatAGuardianHasUndoneIsNotUndoneAgain(t *testing.T) {
-	ip := Debt{Name: "ip", Command: []string{"down"}, Address: &Address{IP: "192.0.2.1/32", Device: "eth0"}, Token: 7}
+	ip := Debt{Name: "ip", Command: []string{"down"}, Address: &AddressDebt{IP: "192.0.2.1/32", Device: "eth0"}, Token: 7}
 	u, n := noteOf(t, vipOf(7), mount, ip)
 	var did []string
 	fails := true
-	m := Means{Remove: func(a Address) error { did = append(did, a.IP+" "+a.Device); return nil }}
+	m := Means{Remove: func(a AddressDebt) error { did = append(did, a.IP+" "+a.Device); return nil }}
 	if err := n.Undo(t.Context(), n.Store(), m); !errors.Is(err, ErrCommand) || !slices.Equal(did, []string{"192.0.2.1/32 eth0"}) {
 		t.Fatalf("%v, did %q", err, did)
 	}
@@ -116,7 +116,7 @@ func TestOnlyOneProcessUndoesAtATime(t *testing.T) {
 
 // owedOf is what is owed in the boot of the term.
 func owedOf(root, node, service string) []string {
-	return OwedOn(Term{Root: root, Node: node, Service: service}, "")
+	return OwedOn(TermRef{Root: root, Node: node, Service: service}, "")
 }
 
 // What was left of a cluster that is no more, or is another one, is not this one's.

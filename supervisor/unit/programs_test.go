@@ -32,12 +32,12 @@ func TestProgramsAreHandedOverAsTheyAre(t *testing.T) {
 	}
 	empty := r.Config.Services["s"].Processes[0]
 	for _, p := range []config.Process{all, empty, config.DefaultService("true").Processes[0]} {
-		out := Carried{Programs: []config.Process{p}}
+		out := CarriedRun{Programs: []config.Process{p}}
 		data, err := json.Marshal(out)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var in Carried
+		var in CarriedRun
 		if err := json.Unmarshal(data, &in); err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ type RunConfig struct {
 	Env      []string // of the programs, besides
 	// Promote makes the program, which is ready, a primary, and Attend looks whether it stays one until ctx ends. nil: it is none.
 	Promote, Attend func(ctx context.Context) error
-	Adopt           *Carried // the programs that a former image of this process has started; nil: none
+	Adopt           *CarriedRun // the programs that a former image of this process has started; nil: none
 	// Health gets the newest health check's fault, Astray the programs that have left their cgroups: "" is none, as at the beginning.
 	// Each gets changes only, from one goroutine at a time.
 	Health, Astray func(said string)

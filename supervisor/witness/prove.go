@@ -16,12 +16,12 @@ import (
 // patience is how long a proof may take.
 const patience = 5 * time.Second
 
-// At is a place from where a death may be proved: a node, on a machine, in a boot.
-type At struct {
+// Prover is a place from where a death may be proved: a node, on a machine, in a boot.
+type Prover struct {
 	Node string
 	Host box.Host
 	End  func(ctx context.Context, tree json.RawMessage) error // kills a tree of this machine; nil: its death is proved
-	Look func(tree json.RawMessage, p fencing.Process) error   // looks for a process that was seen alive of it; nil: it is dead
+	Look func(tree json.RawMessage, p fencing.ProcessID) error // looks for a process that was seen alive of it; nil: it is dead
 	// Owed names what is not undone of a target that was on this machine, which is in this boot now; nil: End has looked.
 	Owed func(t fencing.Target, boot string) []string
 }
@@ -29,7 +29,7 @@ type At struct {
 // Prove ends a former active's child if it ran here, and tells whether it is dead: trees of other supervisors of this machine can be
 // looked at and ended, and no process outlives a boot. P2: if a process of the tree was seen alive, it counts as dead only once that
 // process is, whatever the tree's containment shows. And it counts as dead only once its effects are undone: some outlive a boot.
-func (w At) Prove(ctx context.Context, t fencing.Target) (fencing.Verdict, string, error) {
+func (w Prover) Prove(ctx context.Context, t fencing.Target) (fencing.Liveness, string, error) {
 	booted := t.Boot != w.Host.Boot
 	switch {
 	case t.Machine != w.Host.Machine, booted && (t.Machine == "" || t.Node != w.Node):
@@ -57,7 +57,7 @@ func (w At) Prove(ctx context.Context, t fencing.Target) (fencing.Verdict, strin
 }
 
 // undone is the verdict on a target without processes.
-func (w At) undone(t fencing.Target, by string) (fencing.Verdict, string, error) {
+func (w Prover) undone(t fencing.Target, by string) (fencing.Liveness, string, error) {
 	if w.Owed != nil {
 		if left := w.Owed(t, w.Host.Boot); len(left) > 0 {
 			return fencing.Alive, "", &fencing.NotUndone{Names: left}
@@ -76,7 +76,7 @@ func KillTree(ctx context.Context, id json.RawMessage) error {
 }
 
 // Outlasted looks for a process that was seen alive of such a tree. nil: it is dead, or none was seen.
-func Outlasted(id json.RawMessage, p fencing.Process) error {
+func Outlasted(id json.RawMessage, p fencing.ProcessID) error {
 	if p.Pid == 0 {
 		return nil
 	}

@@ -25,15 +25,15 @@ var silent = []string{
 
 // translation is a unit on its way to a config.
 type translation struct {
-	*Unit
+	*SystemdUnit
 	used  map[string]bool
 	lost  []string // what a reader has to decide
 	notes []string
 }
 
 // YAML is a config file with the unit as a service, and comments for what has no place in it.
-func (u *Unit) YAML() (string, error) {
-	t := translation{Unit: u, used: map[string]bool{}}
+func (u *SystemdUnit) YAML() (string, error) {
+	t := translation{SystemdUnit: u, used: map[string]bool{}}
 	name := serviceName(u.Name)
 	service, err := t.service()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // folders are where systemd looks for units; an earlier one wins.
 var folders = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 
-// Unit is a service unit with its drop-ins.
-type Unit struct {
+// SystemdUnit is a service unit with its drop-ins.
+type SystemdUnit struct {
 	Name     string   // postgresql@15-main.service
 	Files    []string // it was read from these
 	settings []setting
@@ -25,9 +25,9 @@ type Unit struct {
 type setting struct{ section, key, value string }
 
 // Load finds a unit below root, which is "" for this machine's own. A name with a slash is a file.
-func Load(root, name string) (*Unit, error) {
+func Load(root, name string) (*SystemdUnit, error) {
 	if strings.Contains(name, "/") {
-		u := &Unit{Name: filepath.Base(name)}
+		u := &SystemdUnit{Name: filepath.Base(name)}
 		return u, u.read(name)
 	}
 	if kind := filepath.Ext(name); kind != ".service" {
@@ -36,7 +36,7 @@ func Load(root, name string) (*Unit, error) {
 		}
 		name += ".service"
 	}
-	u := &Unit{Name: name}
+	u := &SystemdUnit{Name: name}
 	file, err := u.find(root)
 	if err != nil {
 		return nil, err
@@ -53,14 +53,14 @@ func Load(root, name string) (*Unit, error) {
 }
 
 // template is postgresql@.service for postgresql@15-main.service, and "" for a unit without an instance.
-func (u *Unit) template() string {
+func (u *SystemdUnit) template() string {
 	if prefix, _, instance := strings.Cut(u.Name, "@"); instance {
 		return prefix + "@.service"
 	}
 	return ""
 }
 
-func (u *Unit) find(root string) (string, error) {
+func (u *SystemdUnit) find(root string) (string, error) {
 	for _, name := range []string{u.Name, u.template()} {
 		for _, dir := range folders {
 			file := filepath.Join(root, dir, name)
@@ -81,7 +81,7 @@ func (u *Unit) find(root string) (string, error) {
 }
 
 // dropIns are the files that change a unit, in the order in which systemd reads them: by name, and of one name that in the earliest folder.
-func (u *Unit) dropIns(root string) []string {
+func (u *SystemdUnit) dropIns(root string) []string {
 	byName := map[string]string{}
 	for _, of := range []string{u.Name, u.template(), "service"} {
 		for _, dir := range folders {
@@ -100,7 +100,7 @@ func (u *Unit) dropIns(root string) []string {
 	return list
 }
 
-func (u *Unit) read(file string) error {
+func (u *SystemdUnit) read(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (u *Unit) read(file string) error {
 }
 
 // list is every value of a key of [Service]; an empty one takes those before it back.
-func (u *Unit) list(key string) (all []string) {
+func (u *SystemdUnit) list(key string) (all []string) {
 	for _, s := range u.settings {
 		switch {
 		case s.section != "Service" || s.key != key:
@@ -143,7 +143,7 @@ func (u *Unit) list(key string) (all []string) {
 }
 
 // last is the value that counts of a key that has one.
-func (u *Unit) last(key string) string {
+func (u *SystemdUnit) last(key string) string {
 	all := u.list(key)
 	if len(all) == 0 {
 		return ""
@@ -152,6 +152,6 @@ func (u *Unit) last(key string) string {
 }
 
 // given reports whether a key is there, be it empty.
-func (u *Unit) given(key string) bool {
+func (u *SystemdUnit) given(key string) bool {
 	return slices.ContainsFunc(u.settings, func(s setting) bool { return s.section == "Service" && s.key == key })
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // expand fills in the specifiers (%i, %t ...) that a file can answer. Others stay.
-func (u *Unit) expand(text string) string {
+func (u *SystemdUnit) expand(text string) string {
 	full := strings.TrimSuffix(u.Name, ".service")
 	prefix, instance, _ := strings.Cut(full, "@")
 	host, _ := os.Hostname()

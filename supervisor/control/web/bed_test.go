@@ -153,7 +153,7 @@ func (c *fakeCluster) order(ctx context.Context, service, words string) error {
 	return nil
 }
 
-func (c *fakeCluster) Switchover(ctx context.Context, h control.Switchover) (string, error) {
+func (c *fakeCluster) Switchover(ctx context.Context, h control.SwitchoverRequest) (string, error) {
 	h.Tell("a is asked")
 	return "b", c.order(ctx, h.Service, fmt.Sprint("switchover ", h.Service, h.To, h.Force, h.By))
 }

@@ -187,7 +187,7 @@ func (c *clerk) do(ctx context.Context, kind, name, order, by string, v request)
 			steps = append(steps, step)
 			log.Info("the order is in progress", "step", step)
 		}
-		got["active"], err = c.cluster.Switchover(ctx, control.Switchover{Service: name, To: v.To, Force: v.Force, By: by, Tell: tell})
+		got["active"], err = c.cluster.Switchover(ctx, control.SwitchoverRequest{Service: name, To: v.To, Force: v.Force, By: by, Tell: tell})
 		got["steps"] = steps
 	case "restart":
 		err = c.cluster.Restart(ctx, name, by)

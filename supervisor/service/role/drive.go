@@ -2,8 +2,8 @@ package role
 
 import "context"
 
-// Hands are the actions. Each blocks until it has one event to report.
-type Hands interface {
+// Actions are the actions. Each blocks until it has one event to report.
+type Actions interface {
 	EndOld(context.Context) Event
 	UndoOld(context.Context) Event
 	Join(context.Context) Event
@@ -40,7 +40,7 @@ type Hands interface {
 }
 
 // Drive is one stay in a session, from its opening until the service is Away.
-func Drive(ctx context.Context, s State, h Hands) State {
+func Drive(ctx context.Context, s State, h Actions) State {
 	return driver{h, actions(h)}.drive(ctx, s)
 }
 
@@ -72,7 +72,7 @@ func (d driver) joined(ctx context.Context, s State) State {
 
 // driver maps each place to the action of its hands.
 type driver struct {
-	h   Hands
+	h   Actions
 	act [Places]func(context.Context) Event
 }
 
@@ -93,7 +93,7 @@ func (d driver) step(s State, e Event) State {
 	return next
 }
 
-func actions(h Hands) [Places]func(context.Context) Event {
+func actions(h Actions) [Places]func(context.Context) Event {
 	return [Places]func(context.Context) Event{
 		EndingOld: h.EndOld, UndoingOld: h.UndoOld, Joining: h.Join, Retrying: h.Retry, Quarantined: h.Quarantine, Resuming: h.Resume,
 		BackOff: h.BackOff, Preparing: h.Prepare, Standby: h.StandBy, Barred: h.WaitAllowed, Deferring: h.Defer, Claiming: h.Claim,

@@ -6,8 +6,8 @@ import (
 )
 
 // at is how a service comes to a place: the events of a stay that lead there.
-var at = func() map[Place][]Kind {
-	joined := []Kind{Proved, Settled, Joined}
+var at = func() map[Place][]EventKind {
+	joined := []EventKind{Proved, Settled, Joined}
 	standby := append(slices.Clone(joined), Prepared)
 	claiming := append(slices.Clone(standby), LockFree)
 	fencing := append(slices.Clone(claiming), Won)
@@ -15,7 +15,7 @@ var at = func() map[Place][]Kind {
 	stopping := append(slices.Clone(running), Ended)
 	judging := append(slices.Clone(stopping), Stopped, Proved, Settled)
 	failed := append(slices.Clone(judging), Failed, Proved, Settled, Released, Recorded)
-	return map[Place][]Kind{
+	return map[Place][]EventKind{
 		EndingOld: nil, UndoingOld: joined[:1], Joining: joined[:2], Retrying: append(slices.Clone(joined[:2]), JoinFailed), Preparing: joined,
 		Standby: standby, Barred: append(slices.Clone(standby), HeldBack), Deferring: append(slices.Clone(standby), LeftToElse), Claiming: claiming,
 		Fencing: fencing, Arming: append(slices.Clone(fencing), FormerDead), Running: running, HandingOver: append(slices.Clone(running), HandAsked),
@@ -25,7 +25,7 @@ var at = func() map[Place][]Kind {
 }()
 
 // from drives a stay through a place, and then through other events. It returns what that leaves, and the places after it.
-func from(t *testing.T, p Place, events ...Kind) (State, []Place) {
+func from(t *testing.T, p Place, events ...EventKind) (State, []Place) {
 	t.Helper()
 	way := at[p]
 	s, h := drive(t, State{}, append(slices.Clone(way), events...)...)
@@ -39,20 +39,20 @@ func from(t *testing.T, p Place, events ...Kind) (State, []Place) {
 // that, killed otherwise; then that is proved, undone, and the lock given back.
 func TestWhatEndsATermEndsItEverywhere(t *testing.T) {
 	for _, p := range []Place{Fencing, Arming, Running, Stopping, Clearing, Judging, Waiting} {
-		for why, cause := range map[Kind]Kind{
+		for why, cause := range map[EventKind]EventKind{
 			LockLost: LockLost, LeaseOver: LeaseOver, LeaseEnding: LeaseEnding, Expired: Expired, StopAsked: StopAsked, HandAsked: StopAsked,
 		} {
 			if p == Running && why == HandAsked {
 				continue // they are handed over
 			}
-			rest, want := []Kind{Proved, Settled, Released, Recorded}, []Place{Proving, Undoing, Releasing, Recording}
+			rest, want := []EventKind{Proved, Settled, Released, Recorded}, []Place{Proving, Undoing, Releasing, Recording}
 			if p == Running && why != LockLost && why != LeaseOver && why != Expired {
-				rest, want = append([]Kind{Stopped}, rest...), append([]Place{Stopping}, want...)
+				rest, want = append([]EventKind{Stopped}, rest...), append([]Place{Stopping}, want...)
 			}
 			if why != StopAsked && why != HandAsked { // else the stay is over
 				rest, want = append(rest, StayOver), append(want, Preparing)
 			}
-			s, went := from(t, p, append([]Kind{why}, rest...)...)
+			s, went := from(t, p, append([]EventKind{why}, rest...)...)
 			if want = append(want, Away); !slices.Equal(went, want) || s != (State{Cause: cause}) {
 				t.Errorf("%v in %v: %v, %+v; want %v", why, p, went, s, want)
 			}
@@ -62,7 +62,7 @@ func TestWhatEndsATermEndsItEverywhere(t *testing.T) {
 
 // A term that was handed over ends as any other, if it cannot go on: its programs run already.
 func TestATermThatGoesOnEndsAsAnyOther(t *testing.T) {
-	for _, why := range []Kind{LockLost, LeaseOver, LeaseEnding, Expired} {
+	for _, why := range []EventKind{LockLost, LeaseOver, LeaseEnding, Expired} {
 		s, h := drive(t, State{Carried: true}, Joined, why, Proved, Settled, Released, Recorded, StayOver)
 		if want := []Place{Joining, Resuming, Proving, Undoing, Releasing, Recording, Preparing, Away}; !slices.Equal(h.places, want) || s != (State{Cause: why}) {
 			t.Errorf("%v: %v, %+v", why, h.places, s)
@@ -72,7 +72,7 @@ func TestATermThatGoesOnEndsAsAnyOther(t *testing.T) {
 
 // While nothing runs, what would have ended a run ends the term; and what was only put off by a pause happens when that ends.
 func TestATermEndsWhileItWaits(t *testing.T) {
-	for why, rests := range map[Kind]bool{SwitchAsked: false, PreferredBack: false, Done: true, Failed: true, HookFailed: true} {
+	for why, rests := range map[EventKind]bool{SwitchAsked: false, PreferredBack: false, Done: true, Failed: true, HookFailed: true} {
 		want := Preparing
 		if rests {
 			want = BackOff

@@ -1,19 +1,19 @@
 package role
 
-// Kind is what an action reports: a fact, in the past.
-type Kind uint8
+// EventKind is what an action reports: a fact, in the past.
+type EventKind uint8
 
 // The kinds.
 const (
-	Opened     Kind = iota // a session is open
-	StayOver               // the session, or this node's stay in it, is over
-	Proved                 // no process is alive
-	Unproved               // and the service leaves without more patience, or the session is over
-	Settled                // all effects are undone
-	Unsettled              // an effect is not, and the service leaves without more patience, or the session is over; in place: once it was tried
-	Joined                 // Event.DataLost
-	JoinFailed             // no candidate could be made
-	Waited                 // a pause is over, or its reason is
+	Opened     EventKind = iota // a session is open
+	StayOver                    // the session, or this node's stay in it, is over
+	Proved                      // no process is alive
+	Unproved                    // and the service leaves without more patience, or the session is over
+	Settled                     // all effects are undone
+	Unsettled                   // an effect is not, and the service leaves without more patience, or the session is over; in place: once it was tried
+	Joined                      // Event.DataLost
+	JoinFailed                  // no candidate could be made
+	Waited                      // a pause is over, or its reason is
 	Prepared
 	Trouble    // a candidate does not work any more, or another node had its tree ended: a new one follows after a pause
 	Reordered  // the config has another kind of election
@@ -66,11 +66,11 @@ var kindNames = [Kinds]string{
 	"HandAsked", "Outlasted", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
 }
 
-func (k Kind) String() string { return kindNames[k] }
+func (k EventKind) String() string { return kindNames[k] }
 
 // Event is one fact.
 type Event struct {
-	Kind     Kind
+	Kind     EventKind
 	Bar      Bar  // HeldBack
 	DataLost bool // Joined: ZooKeeper has lost its data since this node saw it last
 	Settle   bool // FormerAlive: the backoff may end as soon as its death is known

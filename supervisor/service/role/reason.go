@@ -23,7 +23,7 @@ const (
 	TermHandedOver election.Reason = "handed over"
 )
 
-var kindReasons = map[Kind]election.Reason{
+var kindReasons = map[EventKind]election.Reason{
 	StayOver: SessionOver, LockFree: LockWasFree, Taken: LockTaken, Won: LockWon, Armed: NobodyElse, FormerAlive: MayBeAlive,
 	LockLost: election.LockLost, LeaseEnding: election.LeaseEnding, LeaseOver: election.LeaseEnding, StopAsked: election.StopAsked,
 	HandAsked: election.StopAsked, NotHandedOver: election.StopAsked, Done: election.ChildDone, Failed: election.ChildFailed,
@@ -33,7 +33,7 @@ var kindReasons = map[Kind]election.Reason{
 }
 
 // Why is the reason of an event in any place: of a term's end, for example.
-func (k Kind) Why() election.Reason { return kindReasons[k] }
+func (k EventKind) Why() election.Reason { return kindReasons[k] }
 
 // Why is the reason of a step from one role to another.
 func Why(was, now State, e Event) election.Reason {

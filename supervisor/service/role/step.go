@@ -17,16 +17,16 @@ const (
 
 // State is all that decides, and all that a hand-over writes of the machine.
 type State struct {
-	Place   Place `json:"-"`
-	Then    Then  `json:"-"`
-	Cause   Kind  `json:"-"` // of the newest end of a term
-	Bar     Bar   `json:"-"`
-	Claimed bool  `json:"-"`                 // a claim is in our hands: only then Releasing
-	Carried bool  `json:"carried,omitempty"` // a term was handed over, and has not gone on yet
-	Lost    bool  `json:"lost,omitempty"`    // a quarantine is due before anything is claimed
-	Failed  bool  `json:"failed,omitempty"`  // a backoff is due before anything is claimed
-	Settle  bool  `json:"settle,omitempty"`  // that backoff ends early when the former active is known to be dead
-	Undead  bool  `json:"-"`                 // a tree is not proved dead
+	Place   Place     `json:"-"`
+	Then    Then      `json:"-"`
+	Cause   EventKind `json:"-"` // of the newest end of a term
+	Bar     Bar       `json:"-"`
+	Claimed bool      `json:"-"`                 // a claim is in our hands: only then Releasing
+	Carried bool      `json:"carried,omitempty"` // a term was handed over, and has not gone on yet
+	Lost    bool      `json:"lost,omitempty"`    // a quarantine is due before anything is claimed
+	Failed  bool      `json:"failed,omitempty"`  // a backoff is due before anything is claimed
+	Settle  bool      `json:"settle,omitempty"`  // that backoff ends early when the former active is known to be dead
+	Undead  bool      `json:"-"`                 // a tree is not proved dead
 }
 
 func (s State) to(p Place) State { s.Place = p; return s }
@@ -51,7 +51,7 @@ func (s State) away() State {
 }
 
 // end ends a term: politely if its programs should be asked first.
-func (s State) end(why Kind, then Then, polite bool) State {
+func (s State) end(why EventKind, then Then, polite bool) State {
 	s.Cause, s.Then = why, then
 	if polite {
 		return s.to(Stopping)
@@ -66,7 +66,7 @@ func (s State) discard(then Then) State {
 }
 
 // ended handles the events that end a term in the same way in every place, and reports whether this event is one of them.
-func (s State) ended(k Kind, polite bool) (State, bool) {
+func (s State) ended(k EventKind, polite bool) (State, bool) {
 	switch k {
 	case LockLost, LeaseOver, Expired:
 		return s.end(k, Home, false), true // another node may be counting its grace delay

@@ -60,7 +60,7 @@ func TestPromisesHoldOnEveryPath(t *testing.T) {
 func TestWhatAllowsTheLeastCountsFirst(t *testing.T) {
 	all := Ends{LockLost: true, LeaseOver: true, Expired: true, LeaseEnding: true, StayOver: true, Handing: true}
 	for _, step := range []struct {
-		want  Kind
+		want  EventKind
 		clear func()
 	}{
 		{LeaseOver, func() { all.LeaseOver = false }}, {Expired, func() { all.Expired = false }},
@@ -79,9 +79,9 @@ func TestWhatAllowsTheLeastCountsFirst(t *testing.T) {
 
 // scripted are hands that report what a test says, and note which action was asked.
 type scripted struct {
-	Hands
+	Actions
 	t      *testing.T
-	events []Kind
+	events []EventKind
 	places []Place
 	trees  int
 }
@@ -107,7 +107,7 @@ func (h *scripted) Moved(was, now State, e Event, err error) {
 	h.places = append(h.places, now.Place)
 }
 
-func drive(t *testing.T, s State, events ...Kind) (State, *scripted) {
+func drive(t *testing.T, s State, events ...EventKind) (State, *scripted) {
 	h := &scripted{t: t, events: events}
 	d := driver{h: h}
 	for p := range d.act {
@@ -157,7 +157,7 @@ func TestATermIsHandedOverAndDropped(t *testing.T) {
 
 // What a stay leaves to the next one.
 func TestWhatASessionLeavesToTheNext(t *testing.T) {
-	running := []Kind{Proved, Settled, Joined, Prepared, LockFree, Won, FormerDead, Armed}
+	running := []EventKind{Proved, Settled, Joined, Prepared, LockFree, Won, FormerDead, Armed}
 	s, _ := drive(t, State{}, append(running, Ended, Stopped, Proved, Settled, Failed, Unproved)...)
 	if s != (State{Undead: true, Failed: true, Cause: Failed}) {
 		t.Fatalf("leaves %+v", s)
@@ -187,7 +187,7 @@ func TestEveryPlaceHasAnActionAndAName(t *testing.T) {
 	}
 }
 
-type stub struct{ Hands }
+type stub struct{ Actions }
 
 // No place is left to a function that does not know it.
 func TestEachPlaceIsInOneSet(t *testing.T) {

@@ -61,13 +61,13 @@ func events() (all []Event) {
 
 // table is the machine in Markdown: for each place, the events of its action, and the next places.
 func table() string {
-	leads := map[Place]map[Kind][]Place{}
+	leads := map[Place]map[EventKind][]Place{}
 	reach(func(was State, e Event, next State, err error) {
 		if err != nil {
 			return
 		}
 		if leads[was.Place] == nil {
-			leads[was.Place] = map[Kind][]Place{}
+			leads[was.Place] = map[EventKind][]Place{}
 		}
 		if to := leads[was.Place]; !slices.Contains(to[e.Kind], next.Place) {
 			to[e.Kind] = append(to[e.Kind], next.Place)

@@ -129,10 +129,10 @@ func nodes(tb testing.TB, w *trio, stage *kit.Stage, service, text string, swaps
 		}
 	}
 	w.ready = func(p *kit.Host) bool {
-		told := map[*kit.Host]election.Copy{}
+		told := map[*kit.Host]election.CopyReport{}
 		for _, h := range w.hosts {
 			about, _, _ := look.Conn().Get(look.Path("services", service, "copies", h.Name)) // none says nothing
-			var one election.Copy
+			var one election.CopyReport
 			_ = json.Unmarshal(about, &one)
 			told[h] = one
 			role := "standby"

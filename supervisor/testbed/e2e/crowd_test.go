@@ -139,7 +139,7 @@ func (c *crowd) Pause(_ context.Context, service string, paused bool, _, why str
 	return true, nil
 }
 
-func (c *crowd) Switchover(_ context.Context, h control.Switchover) (string, error) {
+func (c *crowd) Switchover(_ context.Context, h control.SwitchoverRequest) (string, error) {
 	c.order("switchover", h.Service, h.To)
 	return "node-2", nil
 }

@@ -38,7 +38,7 @@ func formats() map[string]any {
 		"znode control":                   &election.Control{},
 		"znode drained/NODE":              &election.Drained{},
 		"znode copies":                    &election.Promotion{},
-		"znode copies/NODE":               &election.Copy{},
+		"znode copies/NODE":               &election.CopyReport{},
 		"znode history/n_N":               &election.Activation{},
 		"agent: question":                 &agent.Question{},
 		"agent: answer":                   &fencing.Statement{},

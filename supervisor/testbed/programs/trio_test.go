@@ -110,10 +110,10 @@ func (r *trio) primary(t *testing.T) *kit.Host {
 	var token int64
 	settled := func() bool {
 		active, saw = nil, ""
-		told := map[string]election.Copy{}
+		told := map[string]election.CopyReport{}
 		for _, h := range r.hosts {
 			about, _, _ := r.Conn().Get(r.Path("services", r.service, "copies", h.Name))
-			var one election.Copy
+			var one election.CopyReport
 			_ = json.Unmarshal(about, &one)
 			told[h.Name] = one
 			primary, _, err := r.state(h.Addr+r.port, "")

@@ -250,7 +250,7 @@ func (c *checker) committed(t zkmem.Commit) {
 }
 
 // member takes what a node says of itself.
-func (v *serviceView) member(node string, ch zkmem.Change) {
+func (v *serviceView) member(node string, ch zkmem.ZnodeChange) {
 	delete(v.members, node)
 	var m election.Member
 	if ch.Kind != jute.EventNodeDeleted && json.Unmarshal(ch.Data, &m) == nil {
@@ -262,7 +262,7 @@ func (v *serviceView) member(node string, ch zkmem.Change) {
 }
 
 // ended takes why an activation ended.
-func (v *serviceView) ended(ch zkmem.Change) {
+func (v *serviceView) ended(ch zkmem.ZnodeChange) {
 	var a election.Activation
 	if ch.Kind != jute.EventNodeDeleted && json.Unmarshal(ch.Data, &a) == nil && a.End != nil {
 		v.ends[a.Token] = string(a.Reason)
@@ -293,7 +293,7 @@ func (c *checker) expired(session int64) {
 }
 
 // lockChanged looks at P2.
-func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
+func (c *checker) lockChanged(v *serviceView, ch zkmem.ZnodeChange, expired bool) {
 	was := v.lock
 	v.lock = lockView{ch.Kind != jute.EventNodeDeleted, ch.Stat.EphemeralOwner, ch.Stat.Czxid, ch.Stat.Czxid}
 	if v.lock.there {
@@ -316,13 +316,13 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
 }
 
 // holder is the node that a lock names.
-func holder(ch zkmem.Change) string {
+func holder(ch zkmem.ZnodeChange) string {
 	var l election.Lock
 	_ = json.Unmarshal(ch.Data, &l)
 	return l.Node
 }
 
-func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
+func (c *checker) crumbChanged(v *serviceView, ch zkmem.ZnodeChange) {
 	was := v.crumb
 	v.crumb = crumbView{}
 	if ch.Kind != jute.EventNodeDeleted {

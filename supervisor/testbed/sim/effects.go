@@ -280,7 +280,7 @@ func (n notes) Save(data []byte, lasting bool) error {
 func (h *host) owed(t fencing.Target, boot string) []string {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	of := unit.Term{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}
+	of := unit.TermRef{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}
 	return of.Owed(boot, h.notes[effectKey{t.Node, t.Service}].data)
 }
 

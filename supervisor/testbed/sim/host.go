@@ -124,12 +124,12 @@ func (i *incarnation) KillTree(ctx context.Context, id json.RawMessage) error {
 	return i.node.host.killTree(ctx, i.gate, id)
 }
 
-func (i *incarnation) Outlasted(id json.RawMessage, seen fencing.Process) error {
+func (i *incarnation) Outlasted(id json.RawMessage, seen fencing.ProcessID) error {
 	return i.node.host.outlasted(id, seen)
 }
 
 // outlasted looks for a process that was seen alive of a tree.
-func (h *host) outlasted(id json.RawMessage, seen fencing.Process) error {
+func (h *host) outlasted(id json.RawMessage, seen fencing.ProcessID) error {
 	var tid treeID
 	if err := json.Unmarshal(id, &tid); err != nil {
 		return fmt.Errorf("read a tree's identity: %w", err)

@@ -129,7 +129,7 @@ func (o *operator) dial(_ context.Context, address string) (net.Conn, error) {
 }
 
 // robbed looks at who deletes a lock: no node does that to another session's.
-func (c *checker) robbed(v *serviceView, t zkmem.Commit, ch zkmem.Change) {
+func (c *checker) robbed(v *serviceView, t zkmem.Commit, ch zkmem.ZnodeChange) {
 	if ch.Kind == jute.EventNodeDeleted && t.Ended == 0 && t.By != v.lock.owner && c.hand.byHand[ch.Path] == 0 {
 		c.broken("lock", "session %s deleted the lock of %s, which belonged to session %s", election.SessionName(t.By), v.name, election.SessionName(v.lock.owner))
 	}

@@ -57,7 +57,7 @@ func (e *ear) relieve(c *conn) {
 func (g *guardian) answer(c *conn) {
 	if g.proxy.desk == nil {
 		host := box.Host{Machine: g.host.machine, Boot: g.host.boot(), PidNS: 1}
-		g.proxy.desk = witness.Proxy(witness.At{Node: g.node.name, Host: host, End: g.killTree, Look: g.node.host.outlasted, Owed: g.node.host.owed}, root, agentKeys)
+		g.proxy.desk = witness.Proxy(witness.Prover{Node: g.node.name, Host: host, End: g.killTree, Look: g.node.host.outlasted, Owed: g.node.host.owed}, root, agentKeys)
 	}
 	g.proxy.heard = append(g.proxy.heard, c)
 	g.w.say("%s: guardian %d answers a question", g.node.name, g.index+1)

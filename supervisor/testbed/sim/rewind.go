@@ -119,7 +119,7 @@ func (o *operator) vouch(service string) {
 }
 
 // rewound takes what is there once all data was set back.
-func (c *checker) rewound(changes []zkmem.Change) {
+func (c *checker) rewound(changes []zkmem.ZnodeChange) {
 	c.wiped()
 	for _, v := range c.services {
 		v.newest, v.setBack = unknownClaim, true
