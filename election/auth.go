@@ -76,7 +76,7 @@ func (a *Auth) widened() *Auth {
 	if a == nil || a.File == "" {
 		return a
 	}
-	now, err := keyfile.KeepFrom(a, a.Anew)()
+	now, err := keyfile.CachedFrom(a, a.Anew)()
 	if err != nil || now == a {
 		return a
 	}

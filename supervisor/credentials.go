@@ -33,7 +33,7 @@ const lookAgain = 2 * time.Second
 func newCredentials(a *election.Auth, log hclog.Logger, taken, held func()) *credentials {
 	c := &credentials{shown: a, look: make(chan struct{}, 1), log: log, taken: taken, held: held}
 	if a != nil && a.File != "" {
-		c.read = keyfile.Keep(a.Anew, nil)
+		c.read = keyfile.Cached(a.Anew, nil)
 	}
 	return c
 }

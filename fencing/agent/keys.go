@@ -38,7 +38,7 @@ func Shared(secret []byte) *Keys {
 func (f KeyFiles) Keys(failed func(error)) *Keys {
 	k := &Keys{}
 	if f.Secret != "" {
-		k.Secrets = keyfile.Keep(f.secrets, failed)
+		k.Secrets = keyfile.Cached(f.secrets, failed)
 	}
 	f.secure(k, failed)
 	return k
@@ -48,7 +48,7 @@ func (f KeyFiles) Keys(failed func(error)) *Keys {
 func (f KeyFiles) KeysFrom(secrets [][]byte) *Keys {
 	k := &Keys{}
 	if f.Secret != "" {
-		k.Secrets = keyfile.KeepFrom(secrets, f.secrets)
+		k.Secrets = keyfile.CachedFrom(secrets, f.secrets)
 	}
 	f.secure(k, nil)
 	return k
@@ -81,7 +81,7 @@ func (k *Keys) certified() (*tls.Config, error) {
 
 func (f KeyFiles) secure(k *Keys, failed func(error)) {
 	if f.TLS != nil {
-		k.TLS, k.Name = keyfile.Keep(f.TLS.Config, failed), f.TLS.ServerName
+		k.TLS, k.Name = keyfile.Cached(f.TLS.Config, failed), f.TLS.ServerName
 	}
 }
 

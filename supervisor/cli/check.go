@@ -45,7 +45,7 @@ func checkCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if why := config.NameFault(f.node); why != "" && cmd.Flags().Changed("node") {
+			if why := config.NodeNameFault(f.node); why != "" && cmd.Flags().Changed("node") {
 				return usage("--node: %s", why)
 			}
 			if f.zk && (f.effective || f.schema) {
@@ -203,7 +203,7 @@ func (f *checkFlags) ensemble(ctx context.Context, out io.Writer, named string) 
 }
 
 // here adds what this machine lacks: as a fault where it keeps a supervisor from starting, else as a warning.
-func (f *checkFlags) here(r config.Result) (config.Result, config.Faults) {
+func (f *checkFlags) here(r config.LoadResult) (config.LoadResult, config.Faults) {
 	if r.Config == nil {
 		return r, nil
 	}

@@ -45,7 +45,7 @@ func certificate(files *config.TLSFiles, log hclog.Logger) func() (*tls.Certific
 	if files == nil {
 		return nil
 	}
-	get := keyfile.Keep(func() (*tls.Certificate, error) {
+	get := keyfile.Cached(func() (*tls.Certificate, error) {
 		own, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
 		return &own, err
 	}, func(err error) {

@@ -15,7 +15,7 @@ import (
 
 // newLog is the supervisor's log, on stderr. systemd's journal knows the time of each line; it is told how grave it is. flush waits, not for
 // long, until all of it is written.
-func newLog(c config.Log) (log hclog.Logger, flush func()) {
+func newLog(c config.Logging) (log hclog.Logger, flush func()) {
 	out := newOutlet(os.Stderr)
 	options := &hclog.LoggerOptions{
 		Name: "understudy", Level: hclog.LevelFromString(string(c.Level)), JSONFormat: c.Format == config.LogJSON, Output: out,

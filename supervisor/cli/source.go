@@ -18,7 +18,7 @@ import (
 type runFlags struct {
 	cluster    clusterFlags
 	node, http string
-	log        config.Log
+	log        config.Logging
 	command    commandFlags
 }
 
@@ -120,7 +120,7 @@ func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
 		patience = lookBriefly
 	}
 	if f.node != "" {
-		if why := config.NameFault(f.node); why != "" {
+		if why := config.NodeNameFault(f.node); why != "" {
 			return loaded{}, usage("--node: %s", why)
 		}
 	}
@@ -144,7 +144,7 @@ func (f *runFlags) configFile() string {
 }
 
 // judge puts the flags that go with a file over what it says, and refuses what cannot be run here.
-func (f *runFlags) judge(cmd *cobra.Command, r config.Result, patience time.Duration) (loaded, error) {
+func (f *runFlags) judge(cmd *cobra.Command, r config.LoadResult, patience time.Duration) (loaded, error) {
 	warnings, grave := r.Dangers(patience)
 	r = r.Refused(grave)
 	l, err := loaded{r.Config, warnings, r.Sum}, r.Err()

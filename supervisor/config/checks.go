@@ -13,8 +13,8 @@ type Ready struct {
 	Timeout time.Duration `yaml:"timeout,omitempty" doc:"How long it may take to become ready. A process that takes longer has failed. Excludes after. A oneshot has to end in this time. Without it, a oneshot has no limit."`
 }
 
-// Health is a check of the running service, at most one of the ways; none means that there is no check.
-type Health struct {
+// HealthCheck is a check of the running service, at most one of the ways; none means that there is no check.
+type HealthCheck struct {
 	Exec       Command       `yaml:"exec,flow,omitempty" oneof:"way" doc:"It is healthy while the command ends with success."`
 	HTTP       string        `yaml:"http,omitempty" oneof:"way" doc:"It is healthy while a GET of the URL is answered with a status from 200 to 399."`
 	TCP        string        `yaml:"tcp,omitempty" oneof:"way" doc:"It is healthy while host:port accepts a connection."`
@@ -49,7 +49,7 @@ func (r Ready) Way() string {
 }
 
 // Way names the key that says how health is seen, "" when there is no check.
-func (h Health) Way() string {
+func (h HealthCheck) Way() string {
 	switch {
 	case len(h.Exec) > 0:
 		return "exec"
@@ -86,7 +86,7 @@ func (p place) noWay(ways string) {
 	}
 }
 
-func (h Health) check(p place) {
+func (h HealthCheck) check(p place) {
 	h.Exec.checkGiven(p.key("exec"))
 	checkURL(p.key("http"), h.HTTP)
 	checkAddress(p.key("tcp"), h.TCP)

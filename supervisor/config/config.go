@@ -14,8 +14,8 @@ const DefaultFile = "/etc/understudy/understudy.yaml"
 type Config struct {
 	Node      string             `yaml:"-"` // document has it as it is written
 	ZooKeeper ZooKeeper          `yaml:"zookeeper" doc:"The ensemble that decides which node is active."`
-	Log       Log                `yaml:"log" doc:"What the supervisor itself logs."`
-	HTTP      HTTP               `yaml:"http,omitempty" doc:"Status over HTTP, for people, load balancers and monitoring."`
+	Log       Logging            `yaml:"log" doc:"What the supervisor itself logs."`
+	HTTP      HTTPServer         `yaml:"http,omitempty" doc:"Status over HTTP, for people, load balancers and monitoring."`
 	Fencing   NodeFencing        `yaml:"fencing,omitempty" doc:"How this node takes part in fencing, of others and of itself."`
 	Watchdog  Watchdog           `yaml:"watchdog" doc:"A hardware watchdog that resets the host if a program outlives its lease."`
 	Services  map[string]Service `yaml:"-"` // document has them as they are written
@@ -66,8 +66,8 @@ type entry struct {
 	Nodes   map[string]written `yaml:"nodes,omitempty" doc:"Any key of the service, for single nodes, by the name of the node. It is merged into the service's keys as these are into defaults."`
 }
 
-// Log says what the supervisor itself logs.
-type Log struct {
+// Logging says what the supervisor itself logs.
+type Logging struct {
 	Level  LogLevel  `yaml:"level" doc:"The least severe level that is logged."`
 	Format LogFormat `yaml:"format" doc:"How a line is written."`
 }
@@ -76,7 +76,7 @@ type Log struct {
 func Default() *Config {
 	return &Config{
 		ZooKeeper: ZooKeeper{Root: "/understudy", SessionTimeout: 6 * time.Second},
-		Log:       Log{Level: LogInfo, Format: LogText},
+		Log:       Logging{Level: LogInfo, Format: LogText},
 		Watchdog:  Watchdog{Device: "/dev/watchdog", Mode: WatchdogOff},
 		Services:  map[string]Service{},
 	}
@@ -118,7 +118,7 @@ func writtenDefaults() written {
 				Within:      2 * time.Minute,
 				RejoinAfter: time.Minute,
 			},
-			Health:   Health{Interval: 5 * time.Second, Timeout: 2 * time.Second, Failures: 3},
+			Health:   HealthCheck{Interval: 5 * time.Second, Timeout: 2 * time.Second, Failures: 3},
 			Precheck: Precheck{Interval: 10 * time.Second, Timeout: 5 * time.Second},
 			Hooks:    Hooks{OnActive: hook, OnStandby: hook, OnFence: hook, OnGiveUp: hook},
 			Fencing:  Fencing{OnFailure: OnFailureRefuse},

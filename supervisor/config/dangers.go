@@ -17,7 +17,7 @@ import (
 // Dangers are what others may do by a config: its warnings that tell of that, and, grave, what would let another user become root, as
 // this process is: a config, a hook, a way of fencing, or the environment of a program of root, that somebody else can change. Without
 // root that is told among the warnings. Files are looked at, which may be on a file system that does not answer: no longer than patience.
-func (r Result) Dangers(patience time.Duration) (warnings, grave Faults) {
+func (r LoadResult) Dangers(patience time.Duration) (warnings, grave Faults) {
 	if r.Config == nil {
 		return nil, nil
 	}
@@ -38,7 +38,7 @@ func (r Result) Dangers(patience time.Duration) (warnings, grave Faults) {
 }
 
 // Refused is the result with grave dangers among its faults.
-func (r Result) Refused(grave Faults) Result {
+func (r LoadResult) Refused(grave Faults) LoadResult {
 	if len(grave) > 0 {
 		r.Faults, r.Config = grave, nil
 	}

@@ -109,7 +109,7 @@ func (d *decoder) pointer(n *yaml.Node, v reflect.Value, p path) {
 
 // structure reads a mapping whose keys are known.
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, p path) {
-	if v.Type() == reflect.TypeFor[Auth]() && n.Kind == yaml.ScalarNode && !isNull(n) { // it may be the secret itself
+	if v.Type() == reflect.TypeFor[ZooKeeperAuth]() && n.Kind == yaml.ScalarNode && !isNull(n) { // it may be the secret itself
 		d.fault(n, p, "text where a mapping is expected: write {scheme: digest, file: ...} and put user:password into the file")
 		return
 	}

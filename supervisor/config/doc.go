@@ -10,7 +10,7 @@
 //   - No fault, no warning and no output shows a secret or a line of an env file.
 //
 // It does not promise that the named programs, directories, users and secrets exist: the supervisor looks them up when it needs
-// them. Result.Here looks earlier, on request.
+// them. LoadResult.Here looks earlier, on request.
 //
 // A new key is one field of a struct: it is read, written, suggested for misspelt ones and described in the schema and
 // in docs/config.md by its name and tags. The method check of its section, in the same

@@ -33,7 +33,7 @@ zookeeper.servers: missing: list the ensemble, as in ["zk1:2181", "zk2:2181", "z
 	s = DefaultService("x")
 
 	cfg = Default()
-	cfg.Node, cfg.ZooKeeper.Servers, cfg.Services = "n", []Server{"a:1"}, map[string]Service{"s": s}
+	cfg.Node, cfg.ZooKeeper.Servers, cfg.Services = "n", []ServerAddress{"a:1"}, map[string]Service{"s": s}
 	if err := cfg.Validate(); err != nil {
 		t.Error(err)
 	}

@@ -26,7 +26,7 @@ func (l *loader) warnings(doubts []found) Faults {
 
 // Here looks for the files, users and programs that the configuration names, on this machine: without them a service would not
 // start here. These are no faults, since the machine that checks a file need not be the one that runs it.
-func (r Result) Here() Faults {
+func (r LoadResult) Here() Faults {
 	if r.Config == nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (r Result) Here() Faults {
 	return warnings
 }
 
-func (r Result) look(s machineCheck) (warnings, grave Faults) {
+func (r LoadResult) look(s machineCheck) (warnings, grave Faults) {
 	s.loader, s.rivals = r.loader, sync.OnceValue(func() map[string]string { return unitfile.Rivals("") })
 	s.files()
 	if auth := r.loader.doc.ZooKeeper.Auth; auth != nil {
@@ -110,7 +110,7 @@ func (s *machineCheck) danger(p path, message string) {
 // enoughOfAToken is how long one is that nobody guesses.
 const enoughOfAToken = 16
 
-func (s *machineCheck) web(p path, h HTTP) {
+func (s *machineCheck) web(p path, h HTTPServer) {
 	for _, file := range []struct{ key, name string }{{"token_file", h.TokenFile}, {"read_token_file", h.ReadTokenFile}} {
 		if file.name == "" {
 			continue

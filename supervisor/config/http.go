@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// HTTP says what is served over HTTP. The token files hold secrets, and are read with each request that needs them.
-type HTTP struct {
+// HTTPServer says what is served over HTTP. The token files hold secrets, and are read with each request that needs them.
+type HTTPServer struct {
 	Listen    string `yaml:"listen,omitempty" doc:"Where to listen, as host:port, or without a host on all addresses. If it is missing or empty, HTTP is off."`
 	TokenFile string `yaml:"token_file,omitempty" doc:"The file with the bearer token that changes need, an absolute path. Without it no client may change anything."`
 
@@ -21,7 +21,7 @@ type TLSFiles struct {
 	KeyFile  string `yaml:"key_file" doc:"Its key, in PEM, an absolute path."`
 }
 
-func (h HTTP) check(p place) {
+func (h HTTPServer) check(p place) {
 	if h.Listen != "" { // empty: off
 		checkAddress(p.key("listen"), h.Listen)
 	}
@@ -52,7 +52,7 @@ func (t TLSFiles) check(p place) {
 }
 
 // checkClear warns of what others on the network can read: tokens, and all where no token is asked for.
-func (h HTTP) checkClear(p place) {
+func (h HTTPServer) checkClear(p place) {
 	host, _, err := net.SplitHostPort(h.Listen)
 	if err == nil && (host == "" || isAny(host)) && h.ReadTokenFile == "" {
 		p.key("listen").danger("every host that reaches %s can read status, history and metrics: set read_token_file, or listen on one address that only monitoring reaches", h.Listen)

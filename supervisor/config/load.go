@@ -17,8 +17,8 @@ const whatToWrite = "is empty: write at least\n" +
 	"    zookeeper: {servers: [\"zk1:2181\", \"zk2:2181\", \"zk3:2181\"]}\n" +
 	"    services: {NAME: {command: [PROGRAM, ARGUMENT]}}"
 
-// Result is what became of reading a file and all that it includes.
-type Result struct {
+// LoadResult is what became of reading a file and all that it includes.
+type LoadResult struct {
 	Config   *Config // nil when there are faults
 	Faults   Faults  // in the order of the files, and in each of its lines
 	Warnings Faults  // what is allowed and probably not meant
@@ -29,7 +29,7 @@ type Result struct {
 }
 
 // Err is the faults, or nil when there are none.
-func (r Result) Err() error {
+func (r LoadResult) Err() error {
 	if len(r.Faults) == 0 {
 		return nil
 	}
@@ -38,12 +38,12 @@ func (r Result) Err() error {
 
 // Read reads what a configuration says for a node ("": the one that it names, or this host), and reports all faults that show
 // without looking at the files and users that it names, those of other nodes too.
-func Read(name, node string) Result {
+func Read(name, node string) LoadResult {
 	l := newLoader(name, host)
 	l.node = node
 	src, err := host.read(name)
 	if err != nil {
-		return Result{Faults: Faults{{File: name, Message: "cannot be read: " + err.Error()}}, Files: l.files}
+		return LoadResult{Faults: Faults{{File: name, Message: "cannot be read: " + err.Error()}}, Files: l.files}
 	}
 	return l.load(src)
 }
@@ -71,17 +71,17 @@ func newLoader(name string, disk disk) *loader {
 	return l
 }
 
-func (l *loader) load(src []byte) Result {
+func (l *loader) load(src []byte) LoadResult {
 	root, fault := parse(src)
 	switch {
 	case fault != nil:
 		fault.File = l.name
-		return Result{Faults: Faults{*fault}, Files: l.files}
+		return LoadResult{Faults: Faults{*fault}, Files: l.files}
 	case root == nil:
-		return Result{Faults: Faults{{File: l.name, Line: 1, Column: 1, Message: whatToWrite}}, Files: l.files}
+		return LoadResult{Faults: Faults{{File: l.name, Line: 1, Column: 1, Message: whatToWrite}}, Files: l.files}
 	case root.Kind != yaml.MappingNode:
 		l.fault(root, nil, "%s where keys such as zookeeper: and services: are expected", kindOf(root))
-		return Result{Faults: l.faults, Files: l.files}
+		return LoadResult{Faults: l.faults, Files: l.files}
 	}
 	l.sum.Write(src)
 	l.value(root, reflectOf(&l.doc), nil)
@@ -91,7 +91,7 @@ func (l *loader) load(src []byte) Result {
 	doubts := l.check()
 	l.tooMuch()
 	l.files.env(l.doc.Services)
-	r := Result{Faults: l.sorted(l.faults), Sum: hex.EncodeToString(l.sum.Sum(nil)[:8]), Files: l.files, loader: l}
+	r := LoadResult{Faults: l.sorted(l.faults), Sum: hex.EncodeToString(l.sum.Sum(nil)[:8]), Files: l.files, loader: l}
 	if len(r.Faults) > 0 {
 		return r
 	}

@@ -40,11 +40,11 @@ func TestSmallFileGetsEveryDefault(t *testing.T) {
 	want := &Config{
 		Node: "db-1",
 		ZooKeeper: ZooKeeper{
-			Servers:        []Server{"zk1:2181", "zk2:2182", "[2001:db8::1]:2183", "[::1]:2181"},
+			Servers:        []ServerAddress{"zk1:2181", "zk2:2182", "[2001:db8::1]:2183", "[::1]:2181"},
 			Root:           "/understudy",
 			SessionTimeout: 6 * time.Second,
 		},
-		Log:      Log{Level: "info", Format: "text"},
+		Log:      Logging{Level: "info", Format: "text"},
 		Watchdog: Watchdog{Device: "/dev/watchdog", Mode: WatchdogOff},
 		Services: map[string]Service{"redis": {
 			Processes: []Process{{Name: "main", Program: Program{

@@ -88,13 +88,13 @@ func TestEveryKeyIsRead(t *testing.T) {
 	want := &Config{
 		Node: "db-1",
 		ZooKeeper: ZooKeeper{
-			Servers: []Server{"zk1:2181"}, Root: "/prod/understudy", Profile: ProfileFast, SessionTimeout: 4 * time.Second, MinSessionTimeout: 3 * time.Second,
-			Auth: &Auth{Scheme: "digest", File: "/etc/understudy/zk.secret"}, TrustedNetwork: true,
-			TLS: &TLS{CAFile: "/etc/ca.pem", CertFile: "/etc/cert.pem", KeyFile: "/etc/key.pem", ServerName: "zk"},
+			Servers: []ServerAddress{"zk1:2181"}, Root: "/prod/understudy", Profile: ProfileFast, SessionTimeout: 4 * time.Second, MinSessionTimeout: 3 * time.Second,
+			Auth: &ZooKeeperAuth{Scheme: "digest", File: "/etc/understudy/zk.secret"}, TrustedNetwork: true,
+			TLS: &ZooKeeperTLS{CAFile: "/etc/ca.pem", CertFile: "/etc/cert.pem", KeyFile: "/etc/key.pem", ServerName: "zk"},
 		},
-		Log:      Log{Level: "debug", Format: "json"},
+		Log:      Logging{Level: "debug", Format: "json"},
 		Watchdog: Watchdog{Device: "/dev/watchdog1", Mode: WatchdogRequired},
-		HTTP: HTTP{
+		HTTP: HTTPServer{
 			Listen: ":8437", TokenFile: "/etc/understudy/token", ReadTokenFile: "/etc/understudy/read", Hosts: []string{"web.example"},
 			TLS: &TLSFiles{CertFile: "/w", KeyFile: "/wk"},
 		},
@@ -123,7 +123,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Policy: "always", Delay: 2 * time.Second, MaxDelay: 3 * time.Second, GiveUpAfter: 4, Within: 5 * time.Minute,
 				RejoinAfter: 6 * time.Second,
 			},
-			Health: Health{
+			Health: HealthCheck{
 				Exec: Command{"check", "it"}, Interval: 3 * time.Second, Timeout: 4 * time.Second, Failures: 5, StartDelay: 6 * time.Second,
 			},
 			Precheck: Precheck{Exec: Command{"test", "-d", "/srv"}, Interval: 7 * time.Second, Timeout: 8 * time.Second},

@@ -17,7 +17,7 @@ type nodeKey struct {
 
 // nodeKeys are the keys of a node as a whole.
 type nodeKeys struct {
-	HTTP     HTTP        `yaml:"http" doc:"As http at the top of the file, for this node. The keys are merged."`
+	HTTP     HTTPServer  `yaml:"http" doc:"As http at the top of the file, for this node. The keys are merged."`
 	Fencing  NodeFencing `yaml:"fencing" doc:"As fencing at the top of the file, for this node. The keys are merged."`
 	Watchdog Watchdog    `yaml:"watchdog" doc:"As watchdog at the top of the file, for this node. The keys are merged."`
 }
@@ -188,5 +188,5 @@ func everywhere(p path) (path, bool) {
 // ours is where a key stands for the node whose config this is.
 func (l *loader) ours(keys ...string) path { return override(l.given, l.node, keys) }
 
-// NameFault says why a node cannot have this name; "": it can.
-func NameFault(name string) string { return nameFault(name) }
+// NodeNameFault says why a node cannot have this name; "": it can.
+func NodeNameFault(name string) string { return nameFault(name) }

@@ -36,7 +36,7 @@ services:
       db-2: {command: single}
 `
 
-func nodeConfig(t *testing.T, src, node string) Result {
+func nodeConfig(t *testing.T, src, node string) LoadResult {
 	t.Helper()
 	l := newLoader("u.yaml", disk{})
 	l.node = node

@@ -27,7 +27,7 @@ func LoadPartly(name string) (*Config, Faults, error) {
 }
 
 // zookeeper is a config of which the zookeeper part is right; nil: it is not.
-func (r Result) zookeeper() *Config {
+func (r LoadResult) zookeeper() *Config {
 	wrong := func(f Fault) bool { return f.Key == "zookeeper" || strings.HasPrefix(f.Key, "zookeeper.") }
 	if r.loader == nil || slices.ContainsFunc(r.Faults, wrong) {
 		return nil

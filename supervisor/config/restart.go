@@ -81,7 +81,7 @@ func (s Service) checkSlowness(p place) {
 }
 
 // sound reports whether the times can be added.
-func (h Health) sound() bool {
+func (h HealthCheck) sound() bool {
 	return 0 < h.Interval && h.Interval <= longest && 0 < h.Failures && h.Failures <= mostFailures &&
 		0 <= h.StartDelay && h.StartDelay <= longest
 }

@@ -120,7 +120,7 @@ func valueSchema(v reflect.Value) schema {
 		return schema{"type": []string{"integer", "string"}, "pattern": `^[0-9]+ *([KMGT]i)?B?$`, "minimum": 0, "default": value.String()}
 	case choice:
 		return schema{"enum": value.choices(), "default": v.String()}
-	case encoding.TextMarshaler, Server:
+	case encoding.TextMarshaler, ServerAddress:
 		return schema{"type": anyScalar}
 	}
 	switch v.Kind() {

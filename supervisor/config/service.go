@@ -21,7 +21,7 @@ type Service struct {
 	GraceDelay   time.Duration `yaml:"grace_delay" doc:"How long to wait before the program starts, if the previous active node cannot be asked and no other proof shows that its program is dead."`
 	ReloadSignal Signal        `yaml:"reload_signal" doc:"What 'understudy reload' sends to each process of the service."`
 	Restart      Restart       `yaml:"restart" doc:"What follows when a process ends without an order."`
-	Health       Health        `yaml:"health,omitempty" doc:"A check of the running service. A service that fails it is restarted here, and after restart.give_up_after failures it is given to another node."`
+	Health       HealthCheck   `yaml:"health,omitempty" doc:"A check of the running service. A service that fails it is restarted here, and after restart.give_up_after failures it is given to another node."`
 	Precheck     Precheck      `yaml:"precheck,omitempty" doc:"A check on a standby. While it fails, the node does not wait for the lock."`
 	Replicated   *Replicated   `yaml:"replicated,omitempty" doc:"The program runs on every node that has the service, and one copy is promoted."`
 	Hooks        Hooks         `yaml:"hooks,omitempty" doc:"Commands that are run when the service's state changes on this node."`

@@ -178,14 +178,14 @@ func signalNames() []string {
 	return names
 }
 
-// Server is one ZooKeeper server, always as host:port.
-type Server string
+// ServerAddress is one ZooKeeper server, always as host:port.
+type ServerAddress string
 
 // defaultPort is where ZooKeeper listens for clients unless told otherwise.
 const defaultPort = "2181"
 
 // UnmarshalText reads host, host:port, [IPv6] and [IPv6]:port.
-func (s *Server) UnmarshalText(text []byte) error {
+func (s *ServerAddress) UnmarshalText(text []byte) error {
 	server, err := parseServer(string(text))
 	if err != nil {
 		return err
@@ -195,8 +195,8 @@ func (s *Server) UnmarshalText(text []byte) error {
 }
 
 // ParseServers reads the comma-separated form that flags and environment variables use.
-func ParseServers(list string) ([]Server, error) {
-	var servers []Server
+func ParseServers(list string) ([]ServerAddress, error) {
+	var servers []ServerAddress
 	for word := range strings.SplitSeq(list, ",") {
 		server, err := parseServer(strings.TrimSpace(word))
 		if err != nil {
@@ -207,7 +207,7 @@ func ParseServers(list string) ([]Server, error) {
 	return servers, nil
 }
 
-func parseServer(text string) (Server, error) {
+func parseServer(text string) (ServerAddress, error) {
 	if err := plausibleServer(text); err != nil {
 		return "", err
 	}
@@ -230,7 +230,7 @@ func parseServer(text string) (Server, error) {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", fmt.Errorf("%s: the port must be a number from 1 to 65535", quoted(text))
 	}
-	return Server(net.JoinHostPort(host, port)), nil
+	return ServerAddress(net.JoinHostPort(host, port)), nil
 }
 
 // plausibleServer catches what users take from other tools' connection strings.

@@ -62,7 +62,7 @@ func TestServersAreReadFromOneWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Server{"zk1:2181", "zk2:2182", "[::1]:2183", "10.0.0.1:2181"}, got); diff != "" {
+	if diff := cmp.Diff([]ServerAddress{"zk1:2181", "zk2:2182", "[::1]:2183", "10.0.0.1:2181"}, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, list := range []string{"", "a,", ":2181", "a:", "a:0", "a:x", "[a]:1", "[::1", "[::1]x", "http://a", "a b", "a:1/x", "u@h:1", "::1"} {

@@ -38,7 +38,7 @@ func (w written) service() Service {
 		s.Processes[i].tidy()
 	}
 	if s.Health.Way() == "" {
-		s.Health = Health{}
+		s.Health = HealthCheck{}
 	}
 	if len(s.Precheck.Exec) == 0 {
 		s.Precheck = Precheck{}

@@ -7,18 +7,18 @@ import (
 
 // ZooKeeper says where the ensemble is.
 type ZooKeeper struct {
-	Servers           []Server      `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
-	Root              string        `yaml:"root" doc:"The path in ZooKeeper that everything is below."`
-	Profile           Profile       `yaml:"profile,omitempty" doc:"fast, normal or wide. It sets defaults of session_timeout and grace_delay that go together (2s and 500ms, 6s and 2s, 15s and 3s). Default: as normal."` // read first
-	SessionTimeout    time.Duration `yaml:"session_timeout" doc:"How long after its last sign of life a node's session expires, and other nodes take over."`
-	MinSessionTimeout time.Duration `yaml:"min_session_timeout,omitempty" doc:"The shortest session timeout that any server may grant, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if no supervisor has read the grant. A session with a smaller grant is ended. Default: not known."`
-	Auth              *Auth         `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created is for their owner only."`
-	TrustedNetwork    bool          `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. With auth, and unless this is true, a session's end does not prove that a previous active node has stopped, because such a client could have ended the session early. A node that cannot ask the previous one then waits for at least 7/12 + 1/20 of the session timeout. Without auth this has no effect, because the network counts as trusted."`
-	TLS               *TLS          `yaml:"tls,omitempty" doc:"Speak TLS with the servers. The key servers then lists their secure ports. {} trusts the authorities that this host trusts."`
+	Servers           []ServerAddress `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
+	Root              string          `yaml:"root" doc:"The path in ZooKeeper that everything is below."`
+	Profile           Profile         `yaml:"profile,omitempty" doc:"fast, normal or wide. It sets defaults of session_timeout and grace_delay that go together (2s and 500ms, 6s and 2s, 15s and 3s). Default: as normal."` // read first
+	SessionTimeout    time.Duration   `yaml:"session_timeout" doc:"How long after its last sign of life a node's session expires, and other nodes take over."`
+	MinSessionTimeout time.Duration   `yaml:"min_session_timeout,omitempty" doc:"The shortest session timeout that any server may grant, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if no supervisor has read the grant. A session with a smaller grant is ended. Default: not known."`
+	Auth              *ZooKeeperAuth  `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created is for their owner only."`
+	TrustedNetwork    bool            `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. With auth, and unless this is true, a session's end does not prove that a previous active node has stopped, because such a client could have ended the session early. A node that cannot ask the previous one then waits for at least 7/12 + 1/20 of the session timeout. Without auth this has no effect, because the network counts as trusted."`
+	TLS               *ZooKeeperTLS   `yaml:"tls,omitempty" doc:"Speak TLS with the servers. The key servers then lists their secure ports. {} trusts the authorities that this host trusts."`
 }
 
-// TLS names what connections are secured with. The files are read anew for each connection.
-type TLS struct {
+// ZooKeeperTLS names what connections are secured with. The files are read anew for each connection.
+type ZooKeeperTLS struct {
 	CAFile     string `yaml:"ca_file,omitempty" doc:"The authorities that sign for servers, in PEM, an absolute path. Default: those that this host trusts."`
 	CertFile   string `yaml:"cert_file,omitempty" doc:"Our own certificate, for servers that ask for one, in PEM, an absolute path."`
 	KeyFile    string `yaml:"key_file,omitempty" doc:"Its key, in PEM, an absolute path."`
@@ -35,8 +35,8 @@ var profiles = map[Profile]profile{
 	ProfileWide:   {15 * time.Second, 3 * time.Second},
 }
 
-// Auth names the credentials of a session. What File holds is shown as it changes.
-type Auth struct {
+// ZooKeeperAuth names the credentials of a session. What File holds is shown as it changes.
+type ZooKeeperAuth struct {
 	Scheme string `yaml:"scheme" doc:"How clients prove who they are. Only digest is known."`
 	File   string `yaml:"file" doc:"The file with user:password, an absolute path. With several lines, everything that is created belongs to each of them. A change is loaded while running."`
 }
@@ -45,7 +45,7 @@ func (z ZooKeeper) check(p place) {
 	if len(z.Servers) == 0 {
 		p.key("servers").fault(`missing: list the ensemble, as in ["zk1:2181", "zk2:2181", "zk3:2181"]`)
 	}
-	seen := map[Server]int{}
+	seen := map[ServerAddress]int{}
 	for i, server := range z.Servers {
 		if j, twice := seen[server]; twice {
 			p.key("servers").item(i).fault("%s is the same server as servers[%d]: remove one", server, j)
@@ -72,7 +72,7 @@ func (z ZooKeeper) check(p place) {
 	}
 }
 
-func (t TLS) check(p place) {
+func (t ZooKeeperTLS) check(p place) {
 	checkFile(p.key("ca_file"), t.CAFile, "")
 	checkFile(p.key("cert_file"), t.CertFile, "")
 	checkFile(p.key("key_file"), t.KeyFile, "")
@@ -84,7 +84,7 @@ func (t TLS) check(p place) {
 	}
 }
 
-func (auth Auth) check(p place) {
+func (auth ZooKeeperAuth) check(p place) {
 	switch {
 	case auth.Scheme == "":
 		p.key("scheme").fault("missing: write digest")

@@ -13,15 +13,15 @@ const (
 
 var errNoAnswer = errors.New("the file system does not answer")
 
-// Keep makes of a read one that is done anew at most once a second, and by one caller at a time: those who come may be
+// Cached makes of a read one that is done anew at most once a second, and by one caller at a time: those who come may be
 // many, and strangers, and a read may hang with its file system. While it hangs, and when it fails, the former value
 // serves; failed, if it is not nil, is told of the latter, once a reason.
-func Keep[T any](read func() (T, error), failed func(error)) func() (T, error) {
+func Cached[T any](read func() (T, error), failed func(error)) func() (T, error) {
 	return (&kept[T]{read: read, failed: failed}).get
 }
 
-// KeepFrom is Keep with a former value from the start.
-func KeepFrom[T any](former T, read func() (T, error)) func() (T, error) {
+// CachedFrom is Cached with a former value from the start.
+func CachedFrom[T any](former T, read func() (T, error)) func() (T, error) {
 	return (&kept[T]{read: read, value: former, known: true}).get
 }
 

@@ -20,7 +20,7 @@ func TestWhatIsKeptIsReadNowAndThen(t *testing.T) {
 		hang := make(chan struct{})
 		close(hang)
 		var told []string
-		get := Keep(func() (string, error) { reads.Add(1); <-hang; return value, fault }, func(err error) { told = append(told, err.Error()) })
+		get := Cached(func() (string, error) { reads.Add(1); <-hang; return value, fault }, func(err error) { told = append(told, err.Error()) })
 		want := func(v string, n int64, wait time.Duration) {
 			t.Helper()
 			began := time.Now()
@@ -58,7 +58,7 @@ func TestWhatWasNeverReadIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fault error
 		hang := make(chan struct{})
-		get := Keep(func() (int, error) { <-hang; return 1, fault }, nil)
+		get := Cached(func() (int, error) { <-hang; return 1, fault }, nil)
 		if _, err := get(); !errors.Is(err, errNoAnswer) {
 			t.Error(err)
 		}
@@ -73,7 +73,7 @@ func TestWhatWasNeverReadIsAnError(t *testing.T) {
 		if v, err := get(); v != 1 || err != nil {
 			t.Error(v, err)
 		}
-		told := KeepFrom(7, func() (int, error) { return 0, errors.New("gone") })
+		told := CachedFrom(7, func() (int, error) { return 0, errors.New("gone") })
 		if v, err := told(); v != 7 || err != nil {
 			t.Error(v, err)
 		}

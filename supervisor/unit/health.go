@@ -19,14 +19,14 @@ type watch struct {
 	r       *Run
 	changed chan struct{} // capacity 1: health has changed
 
-	mu     sync.Mutex    // guards the fields below
-	health config.Health // as it is in force
-	said   string        // the newest check's result
-	astray string        // which programs have left their cgroups
+	mu     sync.Mutex         // guards the fields below
+	health config.HealthCheck // as it is in force
+	said   string             // the newest check's result
+	astray string             // which programs have left their cgroups
 }
 
 // reconfigure changes the health check.
-func (w *watch) reconfigure(h config.Health) {
+func (w *watch) reconfigure(h config.HealthCheck) {
 	w.mu.Lock()
 	changed := !reflect.DeepEqual(w.health, h)
 	w.health = h

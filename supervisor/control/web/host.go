@@ -23,7 +23,7 @@ type names struct {
 
 func newNames(cfg Config) *names {
 	listen, _, _ := net.SplitHostPort(cfg.Listen)
-	n := &names{host: plain(cfg.Host), full: keyfile.Keep(func() ([]string, error) { return fullNames(cfg.Host) }, nil)}
+	n := &names{host: plain(cfg.Host), full: keyfile.Cached(func() ([]string, error) { return fullNames(cfg.Host) }, nil)}
 	for _, name := range append([]string{"localhost", listen, cfg.Node, cfg.Host}, cfg.Hosts...) {
 		if name = plain(name); name != "" {
 			n.own = append(n.own, name)

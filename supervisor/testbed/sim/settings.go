@@ -99,7 +99,7 @@ func (n *node) services(inc *incarnation) []service.Conf {
 			if p.Calm { // here the timers of a frozen supervisor go on: each freeze at a check is a failure of that
 				failures = 4
 			}
-			conf.Health = config.Health{Exec: []string{healthCheck}, Interval: p.Timeout / 2, Timeout: limit, Failures: failures}
+			conf.Health = config.HealthCheck{Exec: []string{healthCheck}, Interval: p.Timeout / 2, Timeout: limit, Failures: failures}
 			conf.Precheck = config.Precheck{Exec: []string{precheck}, Interval: 2 * p.Timeout, Timeout: limit}
 			conf.Hooks.OnActive = config.Hook{Command: []string{activeHook}, Timeout: limit}
 		}
