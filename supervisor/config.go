@@ -28,7 +28,7 @@ type Config struct {
 	Floor    time.Duration // no server ever grants less; 0: unknown
 	Auth     *election.Auth
 	Agent    *Agent                                  // nil: no other node can ask
-	Watchdog *service.Watchdog                       // nil: none is used
+	Watchdog *config.Watchdog                        // nil: none is used
 	Memory   service.Memory                          // nil: there is none
 	Notes    func(service string) unit.Notes         // where is noted how to undo oneshots; nil: in files
 	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files

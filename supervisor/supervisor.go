@@ -184,15 +184,9 @@ func containment(services []service.Conf) string {
 
 // showWatchdog tells the observer about the device, once the guardians that feed it run.
 func (s *supervisor) showWatchdog() {
-	w := s.cfg.Watchdog
-	if w == nil {
-		return
+	if w := s.cfg.Watchdog; w != nil {
+		s.cfg.Observer.Watchdog(w.Device, string(w.Mode), s.guard.WatchdogArmed)
 	}
-	mode := "automatic" // as the config calls it
-	if w.Required {
-		mode = "required"
-	}
-	s.cfg.Observer.Watchdog(w.Device, mode, s.guard.WatchdogArmed)
 }
 
 // shared makes the parts that all services of this node use.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"understudy/supervisor/config"
 	"understudy/supervisor/host"
-	"understudy/supervisor/service"
 )
 
 // armedGuard is a guard whose watchdog may be armed.
@@ -29,7 +29,9 @@ func (o *onlooker) Watchdog(device, mode string, armed func() bool) {
 
 func TestObserversLearnWhetherTheWatchdogIsArmed(t *testing.T) {
 	k := &armedGuard{}
-	for want, w := range map[string]*service.Watchdog{"": nil, "/dev/w required": {Device: "/dev/w", Required: true}, "/dev/w automatic": {Device: "/dev/w"}} {
+	for want, w := range map[string]*config.Watchdog{
+		"": nil, "/dev/w required": {Device: "/dev/w", Mode: config.WatchdogRequired}, "/dev/w automatic": {Device: "/dev/w", Mode: config.WatchdogAutomatic},
+	} {
 		o := &onlooker{}
 		s := &supervisor{cfg: Config{Watchdog: w, Observer: o}, guard: k}
 		s.showWatchdog()

@@ -16,7 +16,6 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/control/web"
 	"understudy/supervisor/handoff"
-	"understudy/supervisor/service"
 )
 
 // How long it may take to look who can change the files that a config names. What takes over was tried before, with all the time.
@@ -91,7 +90,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		return err
 	}
 	if c.Watchdog.Mode != config.WatchdogOff {
-		conf.Watchdog = &service.Watchdog{Device: c.Watchdog.Device, Required: c.Watchdog.Mode == config.WatchdogRequired}
+		conf.Watchdog = &c.Watchdog
 	}
 	var keys *agent.Keys
 	if conf.Agent != nil {

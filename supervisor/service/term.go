@@ -9,6 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/wait"
@@ -193,7 +194,7 @@ func (t *stay) arm(ctx context.Context, session time.Duration) role.Event {
 	if w == nil {
 		return role.Event{Kind: role.Armed}
 	}
-	device, err := w.of(session)
+	device, err := deviceIn(session, w)
 	if err == nil {
 		over := v.pace.wait(endless)
 		err = t.tree.Arm(ctx, device)
@@ -206,7 +207,7 @@ func (t *stay) arm(ctx context.Context, session time.Duration) role.Event {
 		return t.over(ctx)
 	case errors.Is(err, child.ErrLeaseEnded), errors.Is(err, child.ErrGuardiansLost):
 		return role.Event{Kind: role.LeaseOver}
-	case w.Required:
+	case w.Mode == config.WatchdogRequired:
 		v.log.Error("the watchdog, which is required, cannot be armed: nothing is started", "error", err)
 		v.inbox.watchdog.found.write(fitness{true, err.Error()})
 		return role.Event{Kind: role.Unarmed}

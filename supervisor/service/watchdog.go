@@ -7,18 +7,13 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/wait"
 )
 
-// Watchdog is the device that resets this machine when a child outlives its lease.
-type Watchdog struct {
-	Device   string
-	Required bool // a node that cannot arm it is no candidate
-}
-
-// of returns the settings of the device in a session.
-func (w *Watchdog) of(session time.Duration) (child.Watchdog, error) {
+// deviceIn returns the settings of the watchdog's device in a session.
+func deviceIn(session time.Duration, w *config.Watchdog) (child.Watchdog, error) {
 	d := child.Watchdog{Path: w.Device, Timeout: election.Watchdog(session), After: election.AfterLease(session)}
 	if d.Timeout <= 0 {
 		return d, fmt.Errorf("the session timeout of %v, which ZooKeeper granted, is too short for a watchdog", session)
@@ -31,12 +26,14 @@ const tryAgain = 2 * time.Second
 
 // armable notes whether this node can arm its watchdog, if that is required: otherwise it is no candidate.
 type armable struct {
-	watchdog *Watchdog // nil: none is used
+	watchdog *config.Watchdog // nil: none is used
 	guard    func() host.Guard
 	found    finding
 }
 
-func (a *armable) required() bool { return a.watchdog != nil && a.watchdog.Required }
+func (a *armable) required() bool {
+	return a.watchdog != nil && a.watchdog.Mode == config.WatchdogRequired
+}
 
 // checkUntilArmable checks whether the watchdog can be armed, and retries while it cannot.
 func (a *armable) checkUntilArmable(ctx context.Context, session func() time.Duration) {
@@ -46,7 +43,7 @@ func (a *armable) checkUntilArmable(ctx context.Context, session func() time.Dur
 	for {
 		if was := a.found.read(); !was.known || was.why != "" {
 			now := fitness{known: true}
-			w, err := a.watchdog.of(session())
+			w, err := deviceIn(session(), a.watchdog)
 			if err == nil {
 				err = a.guard().CheckWatchdog(ctx, w)
 			}

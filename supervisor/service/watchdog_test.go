@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 )
@@ -40,17 +41,17 @@ func (k *watched) Arm(_ context.Context, w child.Watchdog) error { return k.ask(
 
 func (k *watched) CheckWatchdog(_ context.Context, w child.Watchdog) error { return k.ask(w) }
 
-func guarded(t *testing.T, w *Watchdog, k *watched) *Service {
+func guarded(t *testing.T, w *config.Watchdog, k *watched) *Service {
 	v := made(t, Conf{}, func(n *LocalNode) { n.Watchdog, n.Guard = w, func() host.Guard { return k } })
 	v.inbox.intents.known = true
 	return v
 }
 
 func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
-	required, automatic := &Watchdog{Device: "/dev/w", Required: true}, &Watchdog{Device: "/dev/w"}
+	required, automatic := &config.Watchdog{Device: "/dev/w", Mode: config.WatchdogRequired}, &config.Watchdog{Device: "/dev/w", Mode: config.WatchdogAutomatic}
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
-		watchdog *Watchdog
+		watchdog *config.Watchdog
 		err      error
 		session  time.Duration
 		want     role.EventKind
@@ -91,7 +92,7 @@ func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
 func TestNodeStandsOnceItsWatchdogCanBeArmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &watched{err: errors.New("another program holds it")}
-		v := guarded(t, &Watchdog{Device: "/dev/w", Required: true}, k)
+		v := guarded(t, &config.Watchdog{Device: "/dev/w", Mode: config.WatchdogRequired}, k)
 		ctx, cancel := context.WithCancel(t.Context())
 		if _, bar, _ := v.inbox.bar(v.conf); bar != role.WatchdogUnknown || !bar.Unknown() {
 			t.Errorf("before the first look: %v", bar)

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"understudy/supervisor/service"
+	"understudy/supervisor/config"
 )
 
 // device is a node's hardware watchdog: it resets the host unless somebody writes to it in time, by true time, whatever the
@@ -148,11 +148,15 @@ func (p *Plan) watchdogs() {
 	}
 }
 
-func (p *Plan) watchdog() *service.Watchdog {
+func (p *Plan) watchdog() *config.Watchdog {
 	if p.Watchdog == dogOff {
 		return nil
 	}
-	return &service.Watchdog{Device: "/dev/watchdog", Required: p.Watchdog == dogRequired}
+	mode := config.WatchdogAutomatic
+	if p.Watchdog == dogRequired {
+		mode = config.WatchdogRequired
+	}
+	return &config.Watchdog{Device: "/dev/watchdog", Mode: mode}
 }
 
 // standstills has machines stand still, each for less than a lease leaves to a session. It has a stream of its own.
