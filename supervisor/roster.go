@@ -97,7 +97,7 @@ func (r *roster) records() (births map[string]election.Birth, services []service
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, v := range r.services {
-		services = append(services, v.Record())
+		services = append(services, v.Carry())
 	}
 	return r.births, services
 }

@@ -194,10 +194,10 @@ func (s *supervisor) shared() *service.LocalNode {
 	n := &service.LocalNode{
 		Self: s.self, Root: s.cfg.Root, Cluster: clusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard }, Commands: s.commands,
 		Promises: s.promises, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory, Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken,
-		Agent: service.Agent{At: s.cfg.Agent.address},
+		AgentAddress: s.cfg.Agent.address,
 	}
 	if a := s.cfg.Agent; a != nil {
-		n.Agent.Ask = &agent.Method{Keys: a.Keys, Dial: a.Dial}
+		n.AskAgent = &agent.Method{Keys: a.Keys, Dial: a.Dial}
 	}
 	return n
 }

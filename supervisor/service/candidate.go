@@ -35,7 +35,7 @@ func (t *stay) Joined(ctx context.Context) {
 	watching, enough := context.WithCancel(ctx)
 	announcing, quiet := context.WithCancel(context.WithoutCancel(ctx)) // also while the service stops, however long that takes
 	var wg sync.WaitGroup
-	v.view.agent = v.node.Agent.At(t.s.Session)
+	v.view.agent = v.node.AgentAddress(t.s.Session)
 	v.view.announce() // the former candidate may not have announced its state
 	v.inbox.newSession()
 	unsaid := func() {}
@@ -243,7 +243,7 @@ func (t *stay) Prepare(ctx context.Context) role.Event {
 		return t.failed(fmt.Errorf("make a container for the child: %w", err))
 	}
 	t.tree, t.candidacy.polite = tree, time.Time{}
-	v.view.agent = v.node.Agent.At(t.s.Session)
+	v.view.agent = v.node.AgentAddress(t.s.Session)
 	return role.Event{Kind: role.Prepared}
 }
 

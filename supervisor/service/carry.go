@@ -119,8 +119,8 @@ type CarriedService struct {
 	Fresh bool `json:"fresh,omitempty"`
 }
 
-// Record returns the record of a service that does not serve now.
-func (v *Service) Record() CarriedService {
+// Carry returns what the next image of this process has to know of a service that does not serve now.
+func (v *Service) Carry() CarriedService {
 	m := &v.mem
 	story, relapses := m.story, m.preference.relapses
 	return CarriedService{

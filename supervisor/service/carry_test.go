@@ -97,7 +97,7 @@ func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
 	r.Name, r.Cause, r.Fresh = "db", election.ChildFailed, false
 	v := made(t, Conf{}, nil)
 	v.Remember(r)
-	if again := v.Record(); !reflect.DeepEqual(again, r) {
+	if again := v.Carry(); !reflect.DeepEqual(again, r) {
 		t.Errorf("remembered %+v\ntold       %+v", r, again)
 	}
 	if !v.Carries() || v.Tree(r.Term.Tree) == nil {
@@ -123,8 +123,8 @@ func TestAnUpgradeBeforeTheFirstStayIsOverForgetsNothing(t *testing.T) {
 	}
 	v := image()
 	next := image()
-	next.Remember(v.Record())
-	if next.unit.LoadDebts(); !next.unit.Owes() || !next.Record().Fresh {
+	next.Remember(v.Carry())
+	if next.unit.LoadDebts(); !next.unit.Owes() || !next.Carry().Fresh {
 		t.Errorf("it owes %v", next.unit.Owed())
 	}
 }
@@ -137,7 +137,7 @@ func TestARoleLastsThroughAnUpgrade(t *testing.T) {
 	v.view.taken.since = began
 	v.view.enter(election.RoleOffline, role.TermHandedOver)
 	next := made(t, Conf{}, nil)
-	next.Remember(v.Record())
+	next.Remember(v.Carry())
 	if next.view.enter(election.RoleActive, role.TermTakenOver); !next.view.taken.since.Equal(began) {
 		t.Errorf("active since %v, not %v", next.view.taken.since, began)
 	}

@@ -204,7 +204,7 @@ func (t *stay) boundAfter(fenced fencing.Outcome, until time.Duration, token int
 // steps are the fencing methods of a service. Without configured ones, it asks the agent while the grace delay lasts.
 func (t *stay) steps(previous *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
 	v := t.v
-	ask := v.node.Agent.Ask
+	ask := v.node.AskAgent
 	if len(v.conf.Fence) > 0 || ask == nil || previous.Agent == "" {
 		return v.conf.Fence, fencing.OnFailure(v.conf.Fencing.OnFailure)
 	}

@@ -35,7 +35,7 @@ func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
 		"a method":      {ask: mine, conf: Conf{Fence: exec}, crumb: his, want: "exec", limit: time.Second},
 		"none has none": {crumb: &election.BreadCrumb{}},
 	} {
-		v := made(t, c.conf, func(n *LocalNode) { n.Agent.Ask = c.ask })
+		v := made(t, c.conf, func(n *LocalNode) { n.AskAgent = c.ask })
 		steps, _ := v.testStay(t.Context(), Session{}, nil).steps(c.crumb, c.grace)
 		got, limit := "", time.Duration(0)
 		if len(steps) > 0 {

@@ -29,18 +29,13 @@ type LocalNode struct {
 	Notes    func(service string) unit.Notes         // where debts are kept; nil: in files
 	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
 	// Lacks is why this machine could not start a service now, which may take long to find out; nil: that is never looked at.
-	Lacks    func(config.Service) error
-	Agent    Agent
-	Observer Observer
-	Logger   hclog.Logger
-	Hurry    <-chan struct{} // closed when a stop must be quick
-	Broken   func(error)     // is told of impossible events; nil: only the log is
-}
-
-// Agent is how other nodes ask this one, and this one asks others.
-type Agent struct {
-	At  func(*election.Session) string // where others reach it; ""; it has none
-	Ask *agent.Method                  // nil: it has none
+	Lacks        func(config.Service) error
+	AgentAddress func(*election.Session) string // where other nodes ask this one; "": it has no agent
+	AskAgent     *agent.Method                  // how this node asks others; nil: it has no agent
+	Observer     Observer
+	Logger       hclog.Logger
+	Hurry        <-chan struct{} // closed when a stop must be quick
+	Broken       func(error)     // is told of impossible events; nil: only the log is
 }
 
 // Observer is told what happens, while it happens: it must return at once.
