@@ -145,15 +145,11 @@ func linesOf(file *ast.File) (all []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			name := ""
-			switch f := n.Fun.(type) {
-			case *ast.SelectorExpr:
-				name = f.Sel.Name
-			case *ast.Ident:
-				name = f.Name
-			}
-			if len(n.Args) > 0 && slices.Contains([]string{"Warn", "Error", "line"}, name) {
+			if len(n.Args) > 0 && slices.Contains([]string{"Warn", "Error", "line"}, nameOf(n.Fun)) {
 				add(n.Args[0])
+			}
+			if len(n.Args) > 1 && slices.Contains([]string{"Warn", "Error"}, nameOf(n.Args[0])) {
+				add(n.Args[1]) // the line is written later, by the method that is passed with it
 			}
 		case *ast.KeyValueExpr:
 			if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Words" {
@@ -163,6 +159,17 @@ func linesOf(file *ast.File) (all []string) {
 		return true
 	})
 	return all
+}
+
+// nameOf is the last part of the name of a function or method.
+func nameOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
 }
 
 // textOf is a constant text, as far as it stands where it is used or in the same file.
