@@ -140,6 +140,17 @@ func linesOf(file *ast.File) (all []string) {
 	add := func(e ast.Expr) {
 		if line := textOf(e); line != "" {
 			all = append(all, line)
+			return
+		}
+		if name, ok := e.(*ast.Ident); ok && name.Obj != nil { // one of the texts that a case has set
+			ast.Inspect(file, func(n ast.Node) bool {
+				if set, ok := n.(*ast.AssignStmt); ok && len(set.Lhs) == 1 && len(set.Rhs) == 1 {
+					if to, ok := set.Lhs[0].(*ast.Ident); ok && to.Obj == name.Obj && textOf(set.Rhs[0]) != "" {
+						all = append(all, textOf(set.Rhs[0]))
+					}
+				}
+				return true
+			})
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
