@@ -117,3 +117,21 @@ func TestEveryRoleAndHealthIsExplained(t *testing.T) {
 		}
 	}
 }
+
+// Each reason that `history` shows in the column ENDED is explained.
+func TestEveryEndInTheHistoryIsExplained(t *testing.T) {
+	source, err := os.ReadFile("../../election/words.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := regexp.MustCompile(`\t\w+ +Reason += "([^"]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(reasons) < 15 {
+		t.Errorf("only %d reasons were found", len(reasons))
+	}
+	for _, reason := range reasons {
+		shown := strings.ReplaceAll(reason[1], "child", "program") // as `history` does
+		if !strings.Contains(pages(t)["docs/concepts.md"], "\n| `"+shown) {
+			t.Errorf("docs/concepts.md does not explain %q", shown)
+		}
+	}
+}
