@@ -37,6 +37,19 @@ func TestAFormerSessionIsClosedWithTheEndingThatIsKnown(t *testing.T) {
 	})
 }
 
+// Whoever asks has closed nothing then: its guardians have, or ZooKeeper.
+func TestAFormerSessionThatIsOverIsSaidToBe(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ticket, release := w.leave("a")
+		if err := ticket.Close(w.Context(), w.dial, []Release{release}, true); err != nil {
+			w.Fatal(err)
+		}
+		if err := ticket.CloseFormer(w.Context(), w.dial, "/understudy", w.config("a").Node, []Release{release}); !errors.Is(err, ErrOverAlready) {
+			w.Errorf("it says %v", err)
+		}
+	})
+}
+
 // P2: what the file says is no proof, and a process that was seen alive may be where no tree leads to.
 func TestAFormerSessionIsLeftAlone(t *testing.T) {
 	for name, c := range map[string]struct {

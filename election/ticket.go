@@ -60,6 +60,9 @@ func (t Ticket) CloseFormer(ctx context.Context, dial DialFunc, root string, of 
 // program is alive, which may be anywhere.
 var ErrLeftAlone = errors.New("the session must not be closed")
 
+// ErrOverAlready says that there was no session for CloseFormer to close: its guardians have closed it, or it has expired.
+var ErrOverAlready = errors.New("the session is over already")
+
 // closing says how to close a session.
 type closing struct {
 	end    Ending // of the programs whose locks it gives back
@@ -74,7 +77,7 @@ func (t Ticket) close(ctx context.Context, dial DialFunc, dead []Release, how cl
 	first := rand.IntN(len(t.Servers))
 	for tries := 0; ; tries++ {
 		err := t.closeAt(ctx, dial, t.Servers[(first+tries)%len(t.Servers)], dead, how)
-		if err == nil || errors.Is(err, ErrLeftAlone) {
+		if err == nil || errors.Is(err, ErrLeftAlone) || errors.Is(err, ErrOverAlready) {
 			return err
 		}
 		round := min(tries/len(t.Servers), 4)
@@ -95,8 +98,13 @@ func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead 
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	c := caller{conn: conn, closing: how}
 	alive, err := c.takeOver(t)
-	if err != nil || !alive {
-		return err // expired or closed already, as wanted
+	switch {
+	case err != nil:
+		return err
+	case !alive && how.former != nil:
+		return ErrOverAlready
+	case !alive:
+		return nil // as wanted
 	}
 	if how.former != nil {
 		err = c.recognize(t)

@@ -196,6 +196,8 @@ func (s *supervisor) closeLeft(ctx context.Context, left *leftSession) {
 	case errors.Is(err, election.ErrLeftAlone):
 		s.cfg.Former.drop() // each attempt keeps the session alive
 		s.log.Warn(notClosed, "session", name, "error", err)
+	case errors.Is(err, election.ErrOverAlready):
+		s.log.Debug("the session of the previous supervisor is over already", "session", name)
 	case err != nil:
 		s.log.Debug("the session of the previous supervisor is not closed", "session", name, "error", err)
 	default:
