@@ -10,7 +10,7 @@ db.execute("CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, token INTEGE
 
 class Store(http.server.BaseHTTPRequestHandler):
     def do_PUT(self):
-        token, value = int(self.headers["Token"]), self.rfile.read(int(self.headers["Content-Length"]))
+        token, value = int(self.headers["Token"] or -1), self.rfile.read(int(self.headers["Content-Length"]))
         highest = db.execute("SELECT max(token) FROM kept").fetchone()[0] or 0
         if token >= highest:
             db.execute("REPLACE INTO kept VALUES (?, ?, ?)", (self.path, token, value))

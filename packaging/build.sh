@@ -22,6 +22,7 @@ git_version() {
 	fi
 }
 PACKAGE_VERSION=${VERSION:-$(git_version)}
+COMMIT=$(git rev-parse HEAD)
 export SOURCE_DATE_EPOCH MAINTAINER PACKAGE_VERSION
 export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 
@@ -32,7 +33,7 @@ rm -rf "$out"
 mkdir -p "$out" "$TREE"/man1 "$TREE"/man5
 
 for ARCH in ${ARCHS:-amd64 arm64}; do
-	GOARCH=$ARCH go build -trimpath -ldflags "-s -w -buildid= -X main.version=$PACKAGE_VERSION" -o "$out/understudy-$ARCH" .
+	GOARCH=$ARCH go build -trimpath -ldflags "-s -w -buildid= -X main.version=$PACKAGE_VERSION -X understudy/supervisor/cli.commit=$COMMIT" -o "$out/understudy-$ARCH" .
 done
 host=$(go env GOHOSTARCH)
 gen() { go run ./packaging/gen "$1" "$PACKAGE_VERSION" "${@:2}"; }

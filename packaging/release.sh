@@ -10,8 +10,8 @@ refuse() { echo "release.sh: $*" >&2; exit 1; }
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || refuse "which release? make release VERSION=0.1.0"
 [ -z "$(git status --porcelain)" ] || refuse "the checkout has changes: commit them first"
 grep -q "^## $version - " CHANGELOG.md || refuse "CHANGELOG.md has no section '## $version - DATE': rename Unreleased"
-formats=supervisor/testbed/golden/testdata/formats/$version.json
-[ -e "$formats" ] || refuse "there is no $formats: go test ./supervisor/testbed/golden -run Formats -release $version"
+go test ./supervisor/testbed/golden -count=1 -run Formats -release "$version" >&2
+[ -z "$(git status --porcelain)" ] || refuse "the formats that later versions have to read were not those of this one, and are now: commit them"
 
 build() { # into a folder
 	local out

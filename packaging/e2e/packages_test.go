@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -212,6 +213,11 @@ func TestListOfPartsIsWhole(t *testing.T) {
 	out, err := exec.Command("go", "version", "-m", root+"/usr/bin/understudy").Output()
 	if err != nil {
 		t.Fatal(err)
+	}
+	var says struct{ Commit string }
+	said, err := exec.Command(root+"/usr/bin/understudy", "version", "--json").Output()
+	if err = errors.Join(err, json.Unmarshal(said, &says)); err != nil || len(says.Commit) != 40 {
+		t.Errorf("it does not say of which commit it is: %s %v", said, err)
 	}
 	var inside []string
 	for _, m := range regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(\S+)`).FindAllStringSubmatch(string(out), -1) {

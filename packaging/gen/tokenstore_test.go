@@ -59,7 +59,7 @@ func TestTheExampleOfAStoreRefusesOldTokens(t *testing.T) {
 		code        int
 	}{
 		{"a", "5", 204}, {"a", "4", 409}, {"b", "4", 409}, {"a", "5", 204}, {"b", "6", 204}, {"a", "5", 409}, // b's write counts for a
-		{"a", "5", 409}, {"a", "6", 204}, // started again
+		{"a", "5", 409}, {"a", "6", 204}, {"a", "", 409}, // started again
 	} {
 		if i == 6 {
 			_ = cmd.Process.Kill()

@@ -24,8 +24,10 @@ import (
 
 func fenceCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "fence",
-		Short:   "Resolve a blocked takeover",
+		Use:   "fence",
+		Short: "Resolve a blocked takeover",
+		Long: "Resolves a takeover that waits because nothing proves that the program on another node is dead, or that processes on this host are.\n" +
+			"`understudy status` gives the command that is needed.",
 		Example: "  understudy fence confirm db --node db-1",
 		Args:    subcommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// commit is set when packages are built, which say nothing of a checkout.
+var commit string
+
 // build is what is known of this binary.
 type build struct {
 	Version  string `json:"version"`
@@ -38,7 +41,7 @@ func versionCommand(version string) *cobra.Command {
 }
 
 func buildOf(version string) build {
-	b := build{Version: version, Go: runtime.Version()}
+	b := build{Version: version, Commit: commit, Go: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		b.read(info)
 	}
