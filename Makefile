@@ -57,7 +57,7 @@ chaos: ## MINUTES (5) of faults on three nodes and real servers, from one SEED; 
 model: ## check the protocol's models with spin
 	docs/model/check.sh
 
-bench: ## hand-over times and idle cost, beside what ZooKeeper alone takes
+bench: ## switchover times and idle cost, beside what ZooKeeper alone takes
 	go run ./supervisor/testbed/bench
 
 compare: ## the same faults for Understudy and its peers, as far as they are installed, at most 30 minutes; PART=programs, addresses or replicated

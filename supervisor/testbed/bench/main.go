@@ -45,6 +45,7 @@ func run() (code int) {
 		}
 	}()
 	began := time.Now()
+	measured := false
 	kit.UnderstudyBinary(b) // built before the first start is timed
 	b.stage = kit.NewStage(b, 3, zktest.Config{})
 	fmt.Println("three servers, tickTime 500 ms, data in memory; one machine")
@@ -53,7 +54,7 @@ func run() (code int) {
 		measure func()
 	}{
 		{"cold start", b.coldStart},
-		{"hand-over", b.handOver},
+		{"switchover", b.switchover},
 		{"faults", func() {
 			if *faults {
 				b.faults()
@@ -65,7 +66,11 @@ func run() (code int) {
 	} {
 		if strings.Contains(part.name, *only) {
 			b.scene(part.measure)
+			measured = true
 		}
+	}
+	if !measured {
+		b.Fatalf("nothing is called %s", *only)
 	}
 	fmt.Printf("measured in %v\n", time.Since(began).Round(time.Second))
 	return 0

@@ -15,8 +15,8 @@ import (
 	"understudy/supervisor/testbed/kit/tick"
 )
 
-// floor measures the least that a hand-over can take: what ZooKeeper needs to tell one client of another one's deletion and to take its
-// create, and what the kernel needs to start the program. It is measured once before each hand-over, so that what else the machine does
+// floor measures the least that a switchover can take: what ZooKeeper needs to tell one client of another one's deletion and to take its
+// create, and what the kernel needs to start the program. It is measured once before each switchover, so that what else the machine does
 // meets both.
 type floor struct {
 	*bench
@@ -95,9 +95,9 @@ func (b *bench) coldStart() {
 	figure("understudy run ... to the running child", all)
 }
 
-// handOver measures how long nobody runs, beside the least that this can take on the same machine at the same time.
-func (b *bench) handOver() {
-	head("hand-over (gap: from the last sign of life of the one program to the first statement of the other)")
+// switchover measures how long nobody runs, beside the least that this can take on the same machine at the same time.
+func (b *bench) switchover() {
+	head("switchover (gap: from the last sign of life of the one program to the first statement of the other)")
 	stop := func(s *kit.Supervisor) { s.Signal(syscall.SIGTERM) }
 	for _, c := range []struct {
 		what  string
