@@ -34,7 +34,7 @@ type Config struct {
 	// Strangers says that strangers reach the servers, which let everybody end any session at any moment.
 	Strangers bool
 
-	InTurn int // calls in turn at once; 0: mostInTurn
+	MostInTurn int // calls in turn at once; 0: as many as is good. The simulation asks for fewer, so that some wait
 }
 
 // Session is one ZooKeeper session, served by one client. A session that is over never comes back: the next one is new.
@@ -104,7 +104,7 @@ func (e *Sessions) Open(ctx context.Context, serve func(context.Context, *Sessio
 
 func newSession(cfg *Config) *Session {
 	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Timeout), Self: Self{node: cfg.Node}, past: new(past)}
-	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease, turns: make(chan struct{}, cmp.Or(cfg.InTurn, mostInTurn))}
+	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease, turns: make(chan struct{}, cmp.Or(cfg.MostInTurn, mostInTurn))}
 	return s
 }
 

@@ -58,7 +58,7 @@ type Config struct {
 	// its holder's lease has ended.
 	Strangers bool
 
-	InTurn int // as in election.Config
+	MostInTurn int // as in election.Config
 }
 
 // Upgrade lets a supervisor become another image of its process, usually another version; children do not notice.

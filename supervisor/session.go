@@ -27,7 +27,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 	defer done(nil)
 	sessions := election.New(election.Config{
 		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Floor: s.cfg.Floor, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
-		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, Strangers: s.cfg.Strangers, InTurn: s.cfg.InTurn,
+		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, Strangers: s.cfg.Strangers, MostInTurn: s.cfg.MostInTurn,
 	})
 	defer sessions.Wait()
 	first := uint64(1)

@@ -4,7 +4,7 @@ import "fmt"
 
 // In one of so many seeds a supervisor has many services, whose requests wait for one another.
 const (
-	crowdIn   = 8
+	crowdIn   = 11 // prime to what chooses the other worlds: each has crowds, and none has crowds alone
 	crowdFrom = 5
 	crowd     = 6
 )

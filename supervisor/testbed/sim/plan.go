@@ -19,7 +19,7 @@ type Plan struct {
 	Nodes       int
 	Hosts       int // fewer than nodes: two supervisors share one
 	Services    int
-	InTurn      int // requests of a supervisor in turn at once; 0: as many as it takes
+	InTurn      int // how many requests a supervisor has in turn at once; 0: so many that none waits
 	Servers     int
 	Timeout     time.Duration // of sessions
 	Tick        time.Duration
