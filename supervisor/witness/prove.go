@@ -29,19 +29,19 @@ type Prover struct {
 // Prove ends a former active's child if it ran here, and tells whether it is dead: trees of other supervisors of this machine can be
 // looked at and ended, and no process outlives a boot. P2: if a process of the tree was seen alive, it counts as dead only once that
 // process is, whatever the tree's containment shows. And it counts as dead only once its effects are undone: some outlive a boot.
-func (w Prover) Prove(ctx context.Context, t fencing.Target) (fencing.Liveness, string, error) {
-	booted := t.Boot != w.Host.Boot
+func (p Prover) Prove(ctx context.Context, t fencing.Target) (fencing.Liveness, string, error) {
+	booted := t.Boot != p.Host.Boot
 	switch {
-	case t.Machine != w.Host.Machine, booted && (t.Machine == "" || t.Node != w.Node):
+	case t.Machine != p.Host.Machine, booted && (t.Machine == "" || t.Node != p.Node):
 		return fencing.Unknown, "", nil
 	case booted:
-		return w.undone(t, "this machine has booted since")
+		return p.undone(t, "this machine has booted since")
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := w.End(ctx, t.Tree)
+	err := p.End(ctx, t.Tree)
 	if err == nil {
-		err = w.Look(t.Tree, t.Seen)
+		err = p.Look(t.Tree, t.Seen)
 	}
 	switch {
 	case errors.As(err, new(*fencing.NotUndone)):
@@ -53,13 +53,13 @@ func (w Prover) Prove(ctx context.Context, t fencing.Target) (fencing.Liveness, 
 	case err != nil:
 		return fencing.Alive, "", fmt.Errorf("end the tree of %s on this machine: %w", t.Node, err)
 	}
-	return w.undone(t, "its tree on this machine is dead")
+	return p.undone(t, "its tree on this machine is dead")
 }
 
-// undone is the verdict on a target without processes.
-func (w Prover) undone(t fencing.Target, by string) (fencing.Liveness, string, error) {
-	if w.Owed != nil {
-		if left := w.Owed(t, w.Host.Boot); len(left) > 0 {
+// undone answers for a target without processes.
+func (p Prover) undone(t fencing.Target, by string) (fencing.Liveness, string, error) {
+	if p.Owed != nil {
+		if left := p.Owed(t, p.Host.Boot); len(left) > 0 {
 			return fencing.Alive, "", &fencing.NotUndone{Names: left}
 		}
 	}
