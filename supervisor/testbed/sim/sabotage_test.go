@@ -228,7 +228,7 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/session.go", "one.stood-limit > patience {", "patience >= 0 {"},
 	}},
 	{"start without the watchdog that is required", []change{
-		{"supervisor/service/term.go", "	case w.Mode == config.WatchdogRequired:\n", "	case false:\n"},
+		{"supervisor/service/term.go", "	case w.Mode == config.WatchdogRequired:\n", "	case w.Mode == config.WatchdogRequired && false:\n"},
 		dogs,
 	}},
 	{"a watchdog that acts after the session's end", []change{
