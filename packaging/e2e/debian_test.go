@@ -28,7 +28,7 @@ func TestDebianMachinesFailOver(t *testing.T) {
 		tell func(*testing.T)
 	}{
 		{"stop", p.stop}, {"kill the supervisor", p.kill}, {"kill supervisor and guardians", p.killAll}, {"freeze", p.freeze},
-		{"restart ZooKeeper", p.restartZooKeeper}, {"by hand", p.byHand}, {"instance", p.instance}, {"hardened", p.hardened}, {"upgrade", p.upgrade}, {"upgrade that refuses the config", p.refused},
+		{"restart ZooKeeper", p.restartZooKeeper}, {"by hand", p.byHand}, {"instance", p.instance}, {"hardened", p.hardened}, {"drain", p.drain}, {"upgrade", p.upgrade}, {"back", p.back}, {"upgrade that refuses the config", p.refused},
 		{"mistakes", p.mistakes},
 	} {
 		if t.Failed() {

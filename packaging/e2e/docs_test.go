@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	readme     = "../../README.md"
-	installDoc = "../../docs/install.md"
+	readme         = "../../README.md"
+	installDoc     = "../../docs/install.md"
+	maintenanceDoc = "../../docs/maintenance.md"
 )
 
 // Blocks that are typed as written by some test, by the name in the comment before them.
-var typedBlocks = []string{"install", "zookeeper", "run", "instance", "container", "import", "ensemble", "look", "replace"}
+var typedBlocks = []string{"install", "zookeeper", "run", "instance", "container", "import", "ensemble", "look", "replace", "drain", "back"}
 
 // untyped is how the blocks begin that no test here types: the demonstration and upgrades have tests of their own, and
 // `make test` is what CI runs.
@@ -60,7 +61,7 @@ func commands(tb testing.TB, page, name string) []string {
 // A block that is new is typed by a test, or it is said why not.
 func TestCommandsOfTheDocsAreTyped(t *testing.T) {
 	seen := map[string]bool{}
-	for _, page := range []string{readme, installDoc, zookeeperDoc} {
+	for _, page := range []string{readme, installDoc, zookeeperDoc, maintenanceDoc} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
