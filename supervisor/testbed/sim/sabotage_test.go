@@ -206,7 +206,7 @@ var sabotagesOfTerms = []sabotage{
 		{"election/grant.go", "	case known != 0 && h.session != known:", "	case known < 0 && h.session != known:"},
 	}},
 	{"do not notice an older copy of ZooKeeper's data", []change{
-		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid\n", "	return m.birth != b || zxid < 0\n"},
+		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid || setBacks > m.setBacks\n", "	return m.birth != b || zxid < 0\n"},
 		rewinds,
 	}},
 	{"ask a demoted copy what it is before what promoted it is dead", []change{
