@@ -37,7 +37,7 @@ func TestAFormerSessionIsClosedWithTheEndingThatIsKnown(t *testing.T) {
 	})
 }
 
-// Whoever asks has closed nothing then: its guardians have, or ZooKeeper.
+// The guardians or ZooKeeper have ended it, and CloseFormer has closed nothing.
 func TestAFormerSessionThatIsOverIsSaidToBe(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release := w.leave("a")

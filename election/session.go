@@ -34,7 +34,7 @@ type Config struct {
 	// Strangers says that strangers reach the servers, which let everybody end any session at any moment.
 	Strangers bool
 
-	MostInTurn int // calls in turn at once; 0: as many as is good. The simulation asks for fewer, so that some wait
+	MostInTurn int // calls in turn at once; 0: mostInTurn. Only the simulation sets it, so that calls wait
 }
 
 // Session is one ZooKeeper session, served by one client. A session that is over never comes back: the next one is new.

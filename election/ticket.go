@@ -60,7 +60,7 @@ func (t Ticket) CloseFormer(ctx context.Context, dial DialFunc, root string, of 
 // program is alive, which may be anywhere.
 var ErrLeftAlone = errors.New("the session must not be closed")
 
-// ErrOverAlready says that there was no session for CloseFormer to close: its guardians have closed it, or it has expired.
+// ErrOverAlready says that there was no session for CloseFormer to close: the supervisor's guardians have closed it, or it has expired.
 var ErrOverAlready = errors.New("the session is over already")
 
 // closing says how to close a session.

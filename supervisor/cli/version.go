@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commit is set when packages are built, which say nothing of a checkout.
+// commit is set when packages are built: they are built without what Go itself notes of a checkout.
 var commit string
 
 // build is what is known of this binary.
