@@ -134,7 +134,7 @@ func (e *expected) pop() *waiting {
 var expecting = make(chan struct{}, 4) // of all trees: nobody's start waits for many that may be of no use
 
 // Expect has a copy of this process wait for the next start, so that this one takes no time. It returns at once. Expect nothing while
-// nothing is about to be started: the copy keeps this process's memory as it is.
+// nothing is about to be started: the copy is a process that guardians watch.
 func (t *Tree) Expect(ctx context.Context) {
 	if t.cgroup == nil {
 		return

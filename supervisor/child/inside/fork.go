@@ -23,9 +23,6 @@ func beforeFork()
 //go:linkname afterFork syscall.runtime_AfterFork
 func afterFork()
 
-//go:linkname afterForkInChild syscall.runtime_AfterForkInChild
-func afterForkInChild()
-
 // call is one call into the kernel that a copy makes.
 type call struct {
 	number uintptr
@@ -58,6 +55,9 @@ type orders struct {
 	vector  unix.Iovec
 	word    [8]byte
 	control [64]byte
+
+	mask               uint64     // the signals that are blocked without the fork
+	handler, byDefault [4]uintptr // of a signal
 }
 
 const orderSize = 8 << 20 // the kernel takes 6 MB of arguments and environment at most
@@ -142,6 +142,11 @@ type cloneArgs struct {
 	flags, pidFD, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, cgroup uint64
 }
 
+const (
+	signals = 65
+	ignored = 1 // the greatest handler of a signal that is none
+)
+
 // report is what a copy says of the step that failed; 0: before the first.
 type report struct{ step, errno int32 }
 
@@ -151,7 +156,8 @@ type report struct{ step, errno int32 }
 // P3: a copy that nobody tells to go on never runs the program, whether its parent is gone or did not hold it in time. P4: it dies with
 // that thread.
 //
-// The copy has this thread only, and may not grow its stack: no function may be called in it but those that make calls.
+// The copy has this thread only, and of this process's heap no more than the stack that fork runs on: no function may be called in it but
+// those that make calls.
 //
 //go:norace
 //go:noinline
@@ -159,6 +165,9 @@ func (o *orders) fork(cgroup int, socket uintptr) (pid uintptr, errno syscall.Er
 	var (
 		args       = cloneArgs{exitSignal: uint64(unix.SIGCHLD)}
 		parent     = uintptr(os.Getpid())
+		page       = uintptr(os.Getpagesize())
+		heap       = ownHeap()
+		stack      uintptr
 		i          int
 		one        *call
 		first, got uintptr
@@ -167,17 +176,32 @@ func (o *orders) fork(cgroup int, socket uintptr) (pid uintptr, errno syscall.Er
 	if cgroup >= 0 { // P3: nobody can fork into a removed cgroup
 		args.flags, args.cgroup = unix.CLONE_INTO_CGROUP, uint64(cgroup)
 	}
-	beforeFork()
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_BLOCK, 0, uintptr(unsafe.Pointer(&o.mask)), unsafe.Sizeof(o.mask), 0, 0)
+	beforeFork() // from here on the stack stays where it is
+	stack = uintptr(unsafe.Pointer(&args)) &^ (page - 1)
+	if heap.contains(stack) && !heap.contains(uintptr(unsafe.Pointer(o))) {
+		_, _, _ = syscall.RawSyscall(unix.SYS_MADVISE, heap.low, heap.high-heap.low, unix.MADV_DONTFORK) // ENOMEM: it has gaps
+		if _, _, errno = syscall.RawSyscall(unix.SYS_MADVISE, stack-page, 3*page, unix.MADV_DOFORK); errno != 0 {
+			_, _, _ = syscall.RawSyscall(unix.SYS_MADVISE, heap.low, heap.high-heap.low, unix.MADV_DOFORK)
+		}
+	}
 	if cgroup >= 0 {
 		pid, _, errno = syscall.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0)
 	} else {
 		pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	}
 	if errno != 0 || pid != 0 {
+		_, _, _ = syscall.RawSyscall(unix.SYS_MADVISE, heap.low, heap.high-heap.low, unix.MADV_DOFORK) // others fork, too
 		afterFork()
 		return pid, errno
 	}
-	afterForkInChild()
+	for i = 1; i < signals; i++ { // what the runtime does in a child, but from memory that the copy has
+		_, _, errno = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(i), 0, uintptr(unsafe.Pointer(&o.handler)), unsafe.Sizeof(o.mask), 0, 0)
+		if errno == 0 && o.handler[0] > ignored {
+			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(i), uintptr(unsafe.Pointer(&o.byDefault)), 0, unsafe.Sizeof(o.mask), 0, 0)
+		}
+	}
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&o.mask)), 0, unsafe.Sizeof(o.mask), 0, 0)
 	if _, _, errno = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0); errno != 0 {
 		goto over
 	}
