@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	pathpkg "path"
 	"path/filepath"
 	"slices"
@@ -81,15 +82,21 @@ func (l *loader) one(at path, pattern, name string) {
 	l.order = append(l.order, name)
 	l.sum.Write(src)
 	root, fault := parse(src)
+	l.file = name
 	switch {
 	case fault != nil:
-		fault.File = name
-		l.faults = append(l.faults, *fault)
+		whole := l.doc.Services
+		l.doc.Services = maps.Clone(whole) // what is read is not all of it
+		l.around(*fault, src, func() {
+			if root != nil && root.Kind == yaml.MappingNode {
+				l.fragment(root)
+			}
+		})
+		l.doc.Services = whole
 	case root != nil:
-		l.file = name
 		l.fragment(root)
-		l.file = l.name
 	}
+	l.file = l.name
 }
 
 func (l *loader) fragment(root *yaml.Node) {

@@ -75,8 +75,13 @@ func (l *loader) load(src []byte) LoadResult {
 	root, fault := parse(src)
 	switch {
 	case fault != nil:
-		fault.File = l.name
-		return LoadResult{Faults: Faults{*fault}, Files: l.files}
+		l.around(*fault, src, func() {
+			if root != nil && root.Kind == yaml.MappingNode {
+				l.value(root, reflectOf(&l.doc), nil)
+			}
+		})
+		l.include()
+		return LoadResult{Faults: l.sorted(l.faults), Files: l.files}
 	case root == nil:
 		return LoadResult{Faults: Faults{{File: l.name, Line: 1, Column: 1, Message: whatToWrite}}, Files: l.files}
 	case root.Kind != yaml.MappingNode:
@@ -98,6 +103,16 @@ func (l *loader) load(src []byte) LoadResult {
 	r.Config = l.doc.config()
 	r.Warnings = l.warnings(doubts)
 	return r
+}
+
+// around reads what a file that is not YAML has beside a fault. Keys and values are told that are wrong in any case. What they have to
+// be together is not: a part of it is missing.
+func (l *loader) around(fault Fault, src []byte, read func()) {
+	read()
+	empty := emptied(src, fault.Line)
+	l.faults = slices.DeleteFunc(l.faults, func(f Fault) bool { return f.File == l.file && f.Line == empty })
+	fault.File = l.file
+	l.faults = append(l.faults, fault)
 }
 
 // sorted puts faults into the order in which a user meets them.
