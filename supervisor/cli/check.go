@@ -210,11 +210,13 @@ func (f *checkFlags) here(r config.LoadResult) (config.LoadResult, config.Faults
 	warnings := r.Here()
 	_, faults := r.Dangers(lookPatience)
 	c := r.Config
-	if _, err := credentials(c); err != nil {
-		faults = append(faults, config.Fault{File: f.file, Message: err.Error()})
-	}
-	if _, err := listen(c, hclog.NewNullLogger()); err != nil {
-		faults = append(faults, config.Fault{File: f.file, Message: err.Error()})
+	_, secret := credentials(c)
+	_, keys := listen(c, hclog.NewNullLogger())
+	for _, err := range []error{secret, keys} {
+		if err != nil {
+			key, message, _ := strings.Cut(err.Error(), ": ")
+			faults = append(faults, r.At(key, message))
+		}
 	}
 	warnings = slices.DeleteFunc(warnings, func(w config.Fault) bool { // said once is enough
 		text := strings.TrimSuffix(w.Message, " (on this machine)")

@@ -210,23 +210,24 @@ func TestSchemaIsPrintedWithoutAFile(t *testing.T) {
 // What keeps `run` from starting here fails `check` here, and not for another machine.
 func TestCheckFailsWhereRunWould(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone.secret")
-	for name, keys := range map[string]string{
-		"credentials": "zookeeper: {servers: [127.0.0.1:1], auth: {scheme: digest, file: " + gone + "}}\n",
-		"agent":       "zookeeper: {servers: [127.0.0.1:1]}\nfencing: {agent: {listen: \":8438\", secret_file: " + gone + "}}\n",
+	for keys, at := range map[string]string{
+		"zookeeper: {servers: [127.0.0.1:1], auth: {scheme: digest, file: " + gone + "}}\n":                                 ":2:66: zookeeper.auth.file: ",
+		"zookeeper: {servers: [127.0.0.1:1]}\nfencing: {agent: {listen: \":8438\", secret_file: " + gone + "}}\n":           ":3:49: fencing.agent.secret_file: ",
+		"zookeeper: {servers: [127.0.0.1:1]}\nnode: {n: {fencing: {agent: {listen: \":1\", secret_file: " + gone + "}}}}\n": ":3:57: node.n.fencing.agent.secret_file: ",
 	} {
 		file := filepath.Join(t.TempDir(), "u.yaml")
-		if err := os.WriteFile(file, []byte("node: n\n"+keys+"services: {s: {command: sh}}\n"), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte("services: {s: {command: sh}}\n"+keys), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		code, out, _ := says(t, "check", file)
-		if code != 2 || strings.Count(out, gone+": no such file or directory") != 1 {
-			t.Errorf("%s: code %d\n%s", name, code, out)
+		code, out, _ := says(t, "check", "--node", "n", file)
+		if code != 2 || strings.Count(out, gone+": no such file or directory") != 1 || !strings.Contains(out, file+at+gone) {
+			t.Errorf("%s: code %d\n%s", keys, code, out)
 		}
-		if code, out, _ := says(t, "check", "--elsewhere", file); code != 0 || strings.Contains(out, gone) {
-			t.Errorf("%s, elsewhere: code %d\n%s", name, code, out)
+		if code, out, _ := says(t, "check", "--node", "n", "--elsewhere", file); code != 0 || strings.Contains(out, gone) {
+			t.Errorf("%s, elsewhere: code %d\n%s", keys, code, out)
 		}
-		if code, _, errs := says(t, "run", "--config", file); code == 0 || !strings.Contains(errs, gone+": no such file or directory") {
-			t.Errorf("%s: run ends with %d: %s", name, code, errs)
+		if code, _, errs := says(t, "run", "--node", "n", "--config", file); code == 0 || !strings.Contains(errs, gone+": no such file or directory") {
+			t.Errorf("%s: run ends with %d: %s", keys, code, errs)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -22,6 +23,11 @@ func (l *loader) warnings(doubts []found) Faults {
 		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message, Danger: f.danger})
 	}
 	return l.sorted(list)
+}
+
+// At is what is wrong with a key's value on this machine, found by others, in its place.
+func (r LoadResult) At(key, message string) Fault {
+	return r.loader.warnings([]found{{keys: []path{r.loader.ours(strings.Split(key, ".")...)}, message: message}})[0]
 }
 
 // Here looks for the files, users and programs that the configuration names, on this machine: without them a service would not
