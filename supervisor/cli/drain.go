@@ -103,7 +103,7 @@ func undrainCommand() *cobra.Command {
 		Use:   "undrain NODE",
 		Short: "Let a drained node take services again",
 		Long: "The node can take its services again. It takes one only when the active node fails, or gives it up because this one is\n" +
-			"preferred (failback).",
+			"preferred (failback). The command waits until the node has heard of it, for 3 seconds at most.",
 		Example: "  understudy undrain db-1 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one node"),
 		RunE: func(cmd *cobra.Command, args []string) error {

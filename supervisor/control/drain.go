@@ -96,9 +96,31 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 	return true, leaving, nil
 }
 
-// Undrain lets a node stand for services again. It tells whether it was drained.
+// Undrain lets a node stand for services again. It tells whether it was drained. It waits a moment until the node has heard of it: what is
+// ordered next, a switchover or another drain, may need that node.
 func (c *Cluster) Undrain(ctx context.Context, node string) (changed bool, err error) {
-	return c.remove(ctx, path.Join(election.DrainedDir(c.root), node))
+	at := path.Join(election.DrainedDir(c.root), node)
+	order, err := c.read(ctx, at)
+	if err != nil {
+		return false, err
+	}
+	if changed, err = c.remove(ctx, at); err != nil || !changed {
+		return changed, err
+	}
+	words := election.ReadDrained(order.data, order.stat).Words()
+	ctx, cancel := context.WithTimeout(ctx, arriving)
+	defer cancel()
+	for {
+		s, err := c.Status(ctx)
+		if err != nil || !s.stays(node, words) || !wait.For(ctx, departing) {
+			return true, nil // it is ordered, whether the node has heard of it or not
+		}
+	}
+}
+
+// stays reports whether a node still gives these words, those of a drain, as the reason for which it does not stand.
+func (s Status) stays(node, words string) bool {
+	return slices.ContainsFunc(s.Services, func(v ServiceStatus) bool { return member(v, node).Why == words })
 }
 
 // remove deletes a znode, and tells whether it was there.
@@ -112,7 +134,7 @@ func (z znodes) remove(ctx context.Context, path string) (bool, error) {
 
 const (
 	departing = 200 * time.Millisecond // how often a node that is drained is looked at
-	arriving  = 3 * time.Second        // how long a service that has left it is looked for
+	arriving  = 3 * time.Second        // how long a service that has left it is looked for, or a node to stand again
 )
 
 // Empty waits until nothing is active on a drained node any more, nor can be: it stands for no service. A moment longer it waits until what has

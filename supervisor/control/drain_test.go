@@ -110,6 +110,58 @@ func TestADrainIsWaitedForUntilNothingIsActiveThere(t *testing.T) {
 	}
 }
 
+// What an operator types next, a switchover or the drain of another node, needs the node that was drained.
+func TestUndrainReturnsWhenTheNodeStandsAgain(t *testing.T) {
+	b, one, two := pair(t)
+	out := election.Drained{By: "me", Why: "new disks"}
+	drain := func() {
+		two.become("db", election.Member{Node: "two", Role: election.RoleStandby, Health: election.HealthUnfit, Why: out.Words()})
+		two.put(election.DrainedDir(root)+"/two", out, 0)
+	}
+	drain()
+	type answer struct {
+		changed bool
+		err     error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		changed, err := b.c.Undrain(t.Context(), "two")
+		done <- answer{changed, err}
+	}()
+	for b.has(election.DrainedDir(root) + "/two") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	select {
+	case got := <-done:
+		t.Fatalf("it did not wait: %+v", got)
+	case <-time.After(300 * time.Millisecond):
+	}
+	two.become("db", election.Member{Node: "two", Role: election.RoleStandby, Health: election.HealthOK})
+	if got := <-done; !got.changed || got.err != nil {
+		t.Errorf("%+v", got)
+	}
+	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "one"}); err != nil {
+		t.Error(err)
+	}
+	one.del(election.DrainedDir(root) + "/one")
+
+	drain() // and now it does not hear of it
+	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if changed, err := b.c.Undrain(brief, "two"); !changed || err != nil {
+		t.Error(changed, err)
+	}
+	drain()
+	two.become("db", election.Member{Node: "two", Role: election.RoleStandby, Health: election.HealthUnfit, Why: "precheck: no"})
+	began := time.Now()
+	if changed, err := b.c.Undrain(t.Context(), "two"); !changed || err != nil || time.Since(began) > arriving {
+		t.Error(changed, err, time.Since(began))
+	}
+}
+
 // A node whose copy is known is known, and `forget` alone makes it unknown.
 func TestForgetShrinksTheListOfCopies(t *testing.T) {
 	b := newBed(t)
