@@ -67,7 +67,7 @@ func (h *History) closeEntry(ctx context.Context, path string, next Activation, 
 	}
 	old.EndMin, old.EndMax, old.Reason = end.Min, end.Max, why
 	if err := h.s.set(ctx, path, encode(old), v.stat.Version); err != nil {
-		h.s.log.Debug("cannot close the former activation in the history", "path", path, "error", err)
+		h.s.log.Debug("cannot close the previous activation in the history", "path", path, "error", err)
 	}
 	if !dead {
 		return nil

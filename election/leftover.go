@@ -80,5 +80,5 @@ func (c *Crumb) MarkDead(ctx context.Context, tree json.RawMessage, dead func(Le
 		buried = true
 		return &zk.DeleteRequest{Path: c.paths.Crumb(), Version: v.stat.Version}, nil
 	})
-	return buried && err == nil, wrap("remove the breadcrumb of a dead child", err)
+	return buried && err == nil, wrap("remove the breadcrumb of a dead program", err)
 }

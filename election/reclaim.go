@@ -80,7 +80,7 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, doubt *bool) (done b
 		claim.reclaimed(crumb, trail.stat.Version, dir)
 		return true, nil
 	case dir.Version != claim.number, dir.Mzxid != claim.czxid:
-		return false, fmt.Errorf("%w: it was claimed meanwhile", ErrLost)
+		return false, fmt.Errorf("%w: another node has claimed it", ErrLost)
 	case !ours || crumb.Session != claim.crumb.Session:
 		return false, fmt.Errorf("%w: the breadcrumb does not name this activation any more", ErrLost)
 	}

@@ -175,7 +175,7 @@ func (e *Sessions) closeOld(ctx context.Context, s *Session) {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 		defer cancel()
 		if err := ticket.Close(ctx, e.cfg.Dial, releases, true); err != nil {
-			s.log.Debug("former session not closed", "session", SessionName(ticket.Session), "error", err)
+			s.log.Debug("previous session not closed", "session", SessionName(ticket.Session), "error", err)
 		}
 	})
 }

@@ -145,10 +145,10 @@ func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Livenes
 func (a *answerer) promise(q agent.PromiseRequest) error {
 	err := a.promises.Give(q, a.machine.Now())
 	if err != nil {
-		a.log.Info("refused a promise that another node asked for", "service", q.Service, "asked_by", q.By, "why", err)
+		a.log.Info("did not agree to what another node asked for (failsafe)", "service", q.Service, "asked_by", q.By, "why", err)
 		return err
 	}
-	a.log.Debug("promised not to start a service", "service", q.Service, "to", q.By, "its_token", q.Token, "for", q.For)
+	a.log.Debug("agreed not to start a service", "service", q.Service, "to", q.By, "its_token", q.Token, "for", q.For)
 	return nil
 }
 

@@ -48,7 +48,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 		case ctx.Err() != nil, s.roster.done():
 			return nil
 		case errors.Is(err, errOutlasted):
-			s.log.Warn("the ZooKeeper session has expired, opening a new one; the promises of the other nodes cover what runs (failsafe)")
+			s.log.Warn("the ZooKeeper session has expired, opening a new one; the other nodes agreed not to start what runs (failsafe)")
 			continue
 		}
 		if errors.Is(err, election.ErrNoAuth) {
@@ -264,7 +264,7 @@ func (s *supervisor) open(ctx context.Context, sessions *election.Sessions, epoc
 }
 
 // errUnresumed says that a session that was handed over could not even be tried: this process has to end.
-var errUnresumed = errors.New("the session that was handed over cannot be used")
+var errUnresumed = errors.New("the session of the previous version cannot be used")
 
 // newGate makes the gate of a session, before any program runs in it.
 func (s *supervisor) newGate(sess *election.Session, epoch uint64) *failsafe.Gate {

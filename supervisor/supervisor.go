@@ -103,7 +103,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	}
 	if cfg.Handover != nil {
 		if err := s.adopt(ctx); err != nil {
-			return nil, fmt.Errorf("continue from the former image of this process: %w", err)
+			return nil, fmt.Errorf("continue from the previous image of this process: %w", err)
 		}
 	}
 	for _, c := range cfg.Services {

@@ -78,7 +78,7 @@ func (m Method) Promise(ctx context.Context, addr string, p PromiseRequest) erro
 	case !w.Given:
 		return fmt.Errorf("%w: %s", ErrNoPromise, w.Why)
 	case w.Node != p.Of || w.Machine != p.Machine || w.Service != p.Service || w.Token != p.Token || w.For < p.For:
-		return fmt.Errorf("%w: %s promises something else", ErrNoPromise, w.Node)
+		return fmt.Errorf("%w: %s agreed to something else", ErrNoPromise, w.Node)
 	}
 	return nil
 }

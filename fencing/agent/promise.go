@@ -32,7 +32,7 @@ type promiseReply struct {
 }
 
 // ErrNoPromise says that a node answered, but does not promise.
-var ErrNoPromise = errors.New("no promise")
+var ErrNoPromise = errors.New("it does not agree")
 
 // longestPromise bounds how long one request can keep a node from starting a service.
 const longestPromise = 10 * time.Minute
@@ -40,7 +40,7 @@ const longestPromise = 10 * time.Minute
 func readPromiseRequest(body []byte) (PromiseRequest, error) {
 	var p PromiseRequest
 	if err := json.Unmarshal(body, &p); err != nil {
-		return PromiseRequest{}, fmt.Errorf("read the request for a promise: %w", err)
+		return PromiseRequest{}, fmt.Errorf("read what is asked: %w", err)
 	}
 	switch {
 	case !isName(p.Service):
@@ -50,7 +50,7 @@ func readPromiseRequest(body []byte) (PromiseRequest, error) {
 	case p.Token <= 0:
 		return PromiseRequest{}, fmt.Errorf("%d is not a token", p.Token)
 	case p.For <= 0 || p.For > longestPromise:
-		return PromiseRequest{}, fmt.Errorf("%v is not a time to promise for", p.For)
+		return PromiseRequest{}, fmt.Errorf("%v is not a time to agree to", p.For)
 	case len(p.Nonce) != nonceSize:
 		return PromiseRequest{}, errors.New("no nonce")
 	}
@@ -72,7 +72,7 @@ func (s *Server) promise(p PromiseRequest) promiseReply {
 	case p.Of != s.Self.Node || p.Machine != s.Self.Machine:
 		err = fmt.Errorf("this is %s, on machine %q", s.Self.Node, s.Self.Machine)
 	case p.By == p.Of:
-		err = errors.New("a node does not promise to itself")
+		err = errors.New("a node does not ask itself")
 	default:
 		err = s.Promise(p)
 	}

@@ -43,7 +43,7 @@ func TestNoPromiseIsTakenForOne(t *testing.T) {
 		"a guardian":      {func(*PromiseRequest) {}, nil, "the supervisor does not answer"},
 		"another node":    {func(p *PromiseRequest) { p.Of = "c" }, given, "this is a"},
 		"another machine": {func(p *PromiseRequest) { p.Machine = "m2" }, given, "this is a"},
-		"itself":          {func(p *PromiseRequest) { p.By = "a" }, given, "a node does not promise to itself"},
+		"itself":          {func(p *PromiseRequest) { p.By = "a" }, given, "a node does not ask itself"},
 		"a path":          {func(p *PromiseRequest) { p.Service = "../x" }, given, "no answer"},
 		"for ever":        {func(p *PromiseRequest) { p.For = time.Hour }, given, "no answer"},
 		"for no time":     {func(p *PromiseRequest) { p.For = 0 }, given, "no answer"},

@@ -101,7 +101,7 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 }
 
 func writeReport(w io.Writer, to screen, r demo.Measurements) error {
-	columns := []column{{head: "FAULT OF THE ACTIVE NODE"}, {head: "FROM -> TO"}, {head: "NOTHING RAN", right: true}, {head: "TWO RAN", right: true}}
+	columns := []column{{head: "FAILURE OF THE ACTIVE NODE"}, {head: "FROM -> TO"}, {head: "NOTHING RAN", right: true}, {head: "TWO RAN", right: true}}
 	rows := make([]row, 0, len(r.Faults))
 	for _, f := range r.Faults {
 		overlap := "never"
@@ -116,7 +116,7 @@ func writeReport(w io.Writer, to screen, r demo.Measurements) error {
 	if err := writeTable(w, to, columns, rows); err != nil {
 		return err
 	}
-	verdict := "After every fault another node ran the program by itself, and at no moment did two copies run."
+	verdict := "After every failure another node ran the program automatically, and two copies never ran at once."
 	if r.OverlapMs > 0 {
 		verdict = "Another node took over, but two copies ran at the same time: that must not happen."
 	}

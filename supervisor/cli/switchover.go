@@ -54,8 +54,8 @@ func switchoverCommand() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return v.tell(moved{Service: h.Service, From: s.Active, To: to}, "%s would be handed over from %s to %s.\n",
-						h.Service, cmp.Or(s.Active, "nobody"), cmp.Or(to, "the first node that can"))
+					return v.tell(moved{Service: h.Service, From: s.Active, To: to}, "%s would move from %s to %s.\n",
+						h.Service, cmp.Or(s.Active, "no node"), cmp.Or(to, "the first node that can"))
 				}
 				began := time.Now()
 				got, err := c.Switchover(ctx, h)

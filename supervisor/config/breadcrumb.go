@@ -40,7 +40,7 @@ func checkFilledIn(at place, text string, chooses bool) {
 	}
 }
 
-// checkWhom looks at what a breadcrumb would choose: everybody who can write to ZooKeeper can write breadcrumbs.
+// checkWhom looks at what a breadcrumb would choose: any client that can write to ZooKeeper can write breadcrumbs.
 func (h FenceHTTP) checkWhom(p place) {
 	at := p.key("url")
 	_, rest, _ := strings.Cut(h.URL, "://")
@@ -65,7 +65,7 @@ func (h FenceHTTP) checkWhom(p place) {
 	case fromCrumb.MatchString(authority) || ofChild.MatchString(authority):
 		at.danger("the method will refuse: a breadcrumb would choose which server to ask; list the nodes, as in plugs: {NODE: HOST}, and write {plug}")
 	case slices.ContainsFunc(texts, fromCrumb.MatchString):
-		at.danger("fences any node that a breadcrumb names, and everybody who can write to ZooKeeper can write breadcrumbs; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+		at.danger("fences any node that a breadcrumb names, and any client that can write to ZooKeeper can write breadcrumbs; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 	}
 }
 

@@ -137,7 +137,7 @@ func checkFencer(p place, words Command) {
 
 func (s FenceSSH) check(p place) {
 	if s.User == "" {
-		p.key("user").fault("missing: say whom to log in as")
+		p.key("user").fault("missing: name the user to log in as")
 	}
 	checkSecretFile(p.key("key_file"), s.KeyFile, "the private key", true)
 	checkFile(p.key("known_hosts"), s.KnownHosts, "the known host keys; another host could say anything")
@@ -196,7 +196,7 @@ func (f FenceProgram) check(p place) {
 	checkFencer(p.key("command"), f.Command)
 	checkPlugs(p, f.Plugs)
 	if len(f.Plugs) == 0 {
-		p.key("plugs").and(p).danger("without plugs, the method switches off any node that a breadcrumb names, and everybody who can write to ZooKeeper can write breadcrumbs; list the nodes, as in plugs: {NODE: OUTLET}")
+		p.key("plugs").and(p).danger("without plugs, the method switches off any node that a breadcrumb names, and any client that can write to ZooKeeper can write breadcrumbs; list the nodes, as in plugs: {NODE: OUTLET}")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Options)) {
 		at := p.key("options").key(name)

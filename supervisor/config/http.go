@@ -33,7 +33,7 @@ func (h HTTPServer) check(p place) {
 		}
 	}
 	if h.ReadTokenFile != "" && h.ReadTokenFile == h.TokenFile {
-		p.key("read_token_file").danger("is the file of token_file, too: everybody who may look could also change something")
+		p.key("read_token_file").danger("is the file of token_file, too: every client that may read could also change something")
 	}
 	for i, name := range h.Hosts {
 		if name == "" || strings.ContainsAny(name, " \t/:[]*@") {

@@ -129,7 +129,7 @@ func (d *decoder) tooMuch() {
 	case d.values > mostValues:
 		d.add(&yaml.Node{}, nil, "the file expands to too many values (does an alias repeat aliases?)")
 	case len(d.faults) >= mostFaults:
-		d.add(&yaml.Node{}, nil, "more than "+strconv.Itoa(mostFaults)+" faults: the rest of the file was not checked")
+		d.add(&yaml.Node{}, nil, "more than "+strconv.Itoa(mostFaults)+" errors: the rest of the file was not checked")
 	}
 }
 

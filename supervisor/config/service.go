@@ -11,7 +11,7 @@ type Service struct {
 	// Processes has at least one item. A service written with command: has one, named MainProcess.
 	Processes    []Process     `yaml:"processes,omitempty" oneof:"program" doc:"Several programs as one unit, in order. Each starts once the one before it is ready, and they stop in reverse. In place of command."`
 	Address      Addresses     `yaml:"address,omitempty" doc:"IP addresses that move with the service, as one, a list, or {ip, device, announce}. They are set before the programs start, and removed after they are dead."`
-	Election     Election      `yaml:"election" doc:"With race, the first candidate becomes active. With queue, candidates take turns in the order they came."`
+	Election     Election      `yaml:"election" doc:"With race, the first node that takes the lock becomes active. With queue, nodes take turns in the order they came."`
 	Contain      Contain       `yaml:"contain" doc:"How the processes of the program are contained. auto takes the best way that works here. strict is auto without the last resort. One supervisor contains all its services in one way."`
 	Priority     int           `yaml:"priority" doc:"Nodes with a higher number are preferred."`
 	Failback     bool          `yaml:"failback" doc:"Whether a preferred node that returns takes the service back. Without it, a running service is not disturbed. A node that gives the service up each time waits twice as long before the next time."`
@@ -184,6 +184,6 @@ func (on OnLoss) check(p place) {
 		both.fault("with a session_timeout of %v the other members would have %v to answer, between the first doubt about ZooKeeper and the time to "+
 			"stop: failsafe needs a session_timeout of %v or more", t, (t * 7 / 40).Round(time.Millisecond), shortest)
 	} else if t > longest {
-		both.fault("with a session_timeout of %v a promise would bind the other members for as long: failsafe needs one of %v or less", t, longest)
+		both.fault("with a session_timeout of %v the other nodes would have to agree not to start the service for as long: failsafe needs one of %v or less", t, longest)
 	}
 }

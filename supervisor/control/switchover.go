@@ -71,7 +71,7 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 	case i < 0:
 		return v, &UnknownError{"node", h.To, names(v.Members)}
 	case v.Members[i].Never:
-		return v, refused("%s is never a candidate: %s", h.To, v.Members[i].Why)
+		return v, refused("%s never takes it: %s", h.To, v.Members[i].Why)
 	case h.Force:
 		if h.Tell != nil && copies != nil {
 			h.Tell(risk(v, h.To, copies))

@@ -144,7 +144,7 @@ func (r Rules) Judge(all []Told) Verdict {
 		}
 	}
 	if len(fit) == 0 {
-		return Verdict{Why: fmt.Sprintf("the copy on %s has the newest data, but its node is not a candidate", best.Node)}
+		return Verdict{Why: fmt.Sprintf("the copy on %s has the newest data, but its node cannot take the service", best.Node)}
 	}
 	first := slices.MaxFunc(fit, func(a, b Told) int {
 		return cmp.Or(chosen(a)-chosen(b), cmp.Compare(a.Priority, b.Priority), newer(a, b))

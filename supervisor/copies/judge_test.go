@@ -45,7 +45,7 @@ func TestTheNewestDataWins(t *testing.T) {
 		"unless the choice is forced":               {Rules{Promoted: 5, From: 3}, []Told{copyOf("a", 5, at(100)), forced(copyOf("b", 0, nil))}, "b", ""},
 		"and its node can":                          {Rules{Promoted: 5}, []Told{copyOf("a", 5, at(100)), leaves(forced(copyOf("b", 5, at(99))))}, "a", ""},
 		"one that only holds data counts":           {Rules{Promoted: 5, From: 2}, []Told{leaves(copyOf("a", 5, at(1))), copyOf("b", 5, at(1))}, "b", ""},
-		"and keeps older data from being promoted":  {Rules{Promoted: 5, From: 2}, []Told{leaves(copyOf("a", 5, at(2))), copyOf("b", 5, at(1))}, "", "the copy on a has the newest data, but its node is not a candidate"},
+		"and keeps older data from being promoted":  {Rules{Promoted: 5, From: 2}, []Told{leaves(copyOf("a", 5, at(2))), copyOf("b", 5, at(1))}, "", "the copy on a has the newest data, but its node cannot take the service"},
 		"of equal ones the first by name":           {Rules{Promoted: 5}, []Told{copyOf("b", 5, at(1)), copyOf("a", 5, at(1))}, "a", ""},
 		"one on its way has nothing newer":          {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), toward(5, copyOf("b", 4, at(10)))}, "a", ""},
 		"or may have":                               {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), toward(5, copyOf("b", 4, at(11)))}, "", "the copy on b may have newer data than that on a: it may have followed the lost primary"},

@@ -25,7 +25,7 @@ type fault struct {
 var faults = []fault{
 	{
 		name: "stop", short: "stop (SIGTERM)", became: stopped,
-		what: "%s is asked to stop: the program ends, the lock is handed over",
+		what: "%s is asked to stop: the program ends, the lock is given back",
 		harm: func(n *node) error { return n.signal(syscall.SIGTERM) },
 		mend: (*show).restart,
 	},

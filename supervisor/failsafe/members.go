@@ -30,7 +30,7 @@ func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim,
 				}
 			})
 			if err != nil && watching.Err() == nil {
-				g.cfg.Log.Debug("cannot read which other nodes are candidates for the service", "service", service, "error", err)
+				g.cfg.Log.Debug("cannot read which other nodes may take the service", "service", service, "error", err)
 				wait.For(watching, time.Second)
 			}
 		}

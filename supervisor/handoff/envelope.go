@@ -40,13 +40,13 @@ type Envelope struct {
 func Open(raw []byte, node, root string, servers []string) (*Envelope, error) {
 	var e Envelope
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return nil, fmt.Errorf("read the hand-over state: %w", err)
+		return nil, fmt.Errorf("read the state of the previous version: %w", err)
 	}
 	if !slices.Contains(Versions(), e.Version) {
-		return nil, fmt.Errorf("the hand-over state has version %d, known here: %v", e.Version, Versions())
+		return nil, fmt.Errorf("the state of the previous version has version %d, known here: %v", e.Version, Versions())
 	}
 	if e.Node != node || e.Root != root || !slices.Equal(e.Servers, servers) {
-		return nil, fmt.Errorf("the hand-over state belongs to node %s under %s at %v", e.Node, e.Root, e.Servers)
+		return nil, fmt.Errorf("the state of the previous version belongs to node %s under %s at %v", e.Node, e.Root, e.Servers)
 	}
 	return &e, nil
 }

@@ -54,7 +54,7 @@ var ErrNotNow = errors.New("not now")
 var (
 	ErrUnshown = fmt.Errorf("%w: changed credentials are not taken up yet", ErrNotNow)
 	errStale   = fmt.Errorf("%w: ZooKeeper has acknowledged nothing for a while", ErrNotNow)
-	errHeld    = fmt.Errorf("%w: a service runs by promises, or did a moment ago (failsafe)", ErrNotNow)
+	errHeld    = fmt.Errorf("%w: a service runs without ZooKeeper, or did a moment ago (failsafe)", ErrNotNow)
 )
 
 // Begin is an upgrade that has just been asked for.
@@ -105,7 +105,7 @@ func (m *Move) advance(all []Serving) (ready bool, err error) {
 	next := func(to step) { m.step, m.since = to, time.Now() }
 	for _, v := range all {
 		if v.Upgrade() == service.Stuck { // nobody knows for how long
-			return false, fmt.Errorf("%w: the child of %s is not proved dead, or its lock cannot be given back, or it is replicated: restart the supervisor instead", ErrNotNow, v.Name())
+			return false, fmt.Errorf("%w: the program of %s is not proved dead, or its lock cannot be given back, or it is replicated: restart the supervisor instead", ErrNotNow, v.Name())
 		}
 	}
 	if m.step == waiting {

@@ -75,7 +75,7 @@ func Try(ctx context.Context, path, dir string, words, environ []string) (p Offe
 			return p, nil
 		}
 	}
-	return p, fmt.Errorf("it knows hand-over versions %v, and this is %v", p.Handovers, Versions())
+	return p, fmt.Errorf("it reads states of versions %v, and this one writes %v", p.Handovers, Versions())
 }
 
 // beginning is the beginning of an output.

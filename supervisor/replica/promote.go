@@ -108,7 +108,7 @@ func (c *Copy) Attend(token int64) func(context.Context) error {
 				c.mu.Unlock()
 				if tied {
 					if err := c.keepState(func(s *state) { s.Source = Source{} }); err != nil {
-						c.log.Warn("cannot save that this node's copy follows nobody", "error", err)
+						c.log.Warn("cannot save that this node's copy follows no primary", "error", err)
 					}
 				}
 				if p, _ := a.position(ctx); p != nil {

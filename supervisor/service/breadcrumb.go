@@ -131,7 +131,7 @@ func (b *breadcrumb) cleared(ctx context.Context, sess *election.Session, cand *
 	}
 	removed, err := cand.Crumb.MarkDead(ctx, named.Tree, dead)
 	if err != nil {
-		b.log.Debug("cannot remove the breadcrumb of a dead child yet", "error", err)
+		b.log.Debug("cannot remove the breadcrumb of a dead program yet", "error", err)
 		return false
 	}
 	if !removed {

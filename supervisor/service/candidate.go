@@ -89,7 +89,7 @@ func (t *stay) Parted(ctx context.Context, now role.State) {
 		if err := cand.Retreat(bounded); err != nil {
 			v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
 		}
-		v.view.note = fmt.Sprintf("cannot be a candidate: %v", t.trouble)
+		v.view.note = fmt.Sprintf("cannot take the service: %v", t.trouble)
 		v.view.show()
 		_ = cand.Members.Announce(ctx, v.view.member()) // the next candidate announces it again
 	}
@@ -240,7 +240,7 @@ func (t *stay) Prepare(ctx context.Context) role.Event {
 		tree, err = v.node.Guard().NewTree(ctx, t.s.Epoch, v.name, election.EncodeRelease(t.candidacy.cand.Paths()))
 	}
 	if err != nil {
-		return t.failed(fmt.Errorf("make a container for the child: %w", err))
+		return t.failed(fmt.Errorf("make a container for the program: %w", err))
 	}
 	t.tree, t.candidacy.polite = tree, time.Time{}
 	v.view.agent = v.node.AgentAddress(t.s.Session)

@@ -146,7 +146,7 @@ func (t *stay) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	if p.Node == "" && len(chain.Steps) > 0 { // a method that does not know the node proves nothing
 		chain.Steps = nil
 		if chain.OnFailure != fencing.Grace {
-			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, it is unknown whom to fence", fencing.ErrRefused)
+			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, so it is unknown which node to fence", fencing.ErrRefused)
 		}
 	}
 	v.log.Info("fencing the previous node", "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
@@ -283,7 +283,7 @@ func (t *stay) mayStart() error {
 }
 
 // errPromised says that this node must not start a child yet.
-var errPromised = errors.New("this node has promised not to start it yet")
+var errPromised = errors.New("this node agreed not to start it yet")
 
 // errLeftHere says that this node must not start a child, whichever node was active last.
 var errLeftHere = errors.New("processes of the service that a previous supervisor of this host left are alive")

@@ -97,7 +97,7 @@ func (h *history) correct(ctx context.Context, cand *election.Candidate, w endin
 	}
 	w.entry.End, w.entry.Reason = &w.end, w.why
 	if err := cand.History.Correct(election.InTurn(ctx), w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
-		h.log.Debug("the end of a former term is not in the history", "error", err)
+		h.log.Debug("the end of a previous activation is not in the history", "error", err)
 	}
 }
 
@@ -181,13 +181,13 @@ func (h *history) recordEnd(ctx context.Context, cand *election.Candidate, e *en
 			return
 		}
 		if err := h.record(bounded, cand, e, a); err != nil {
-			h.log.Debug("the term is not in the history", "error", err)
+			h.log.Debug("the activation is not in the history", "error", err)
 		}
 		h.moves.limit(bounded, cand, limit, e.Token)
 		return
 	}
 	if err := cand.History.Amend(bounded, a.Entry, a); err != nil {
-		h.log.Debug("the end of the term is not in the history", "error", err)
+		h.log.Debug("the end of the activation is not in the history", "error", err)
 		h.owed = owed // the next session writes it
 	}
 }

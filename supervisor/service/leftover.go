@@ -90,7 +90,7 @@ func (t *stay) killLeftovers(ctx context.Context, patience time.Duration) (left 
 		u.tree, u.orders = nil, nil
 		v.disengage()
 		if err := v.node.Guard().Finish(u.epoch); err != nil {
-			v.log.Debug("a former lease is still held", "error", err) // by another service's tree
+			v.log.Debug("a previous lease is still held", "error", err) // by another service's tree
 		}
 	}
 	l := v.node.Guard().Leftover(bounded, v.name, t.leftovers.tree)
@@ -142,7 +142,7 @@ func (t *stay) reportLeftovers(ctx context.Context, err error) {
 	}
 	if words := err.Error(); words != t.leftovers.words {
 		t.leftovers.words = words
-		v.log.Error("processes of a previous program cannot be killed: this node is no candidate until they are dead, still trying",
+		v.log.Error("processes of a previous program cannot be killed: this node does not take the service until they are dead, still trying",
 			"error", err)
 	}
 	saying, cancel := context.WithTimeout(ctx, 2*writePatience)
@@ -187,7 +187,7 @@ func (t *stay) settleLeftovers(ctx context.Context) {
 	defer cancel()
 	if t.leftovers.tree != nil && !v.unit.Owes() && ctx.Err() == nil && t.findBreadcrumb(bounded) {
 		if removed, err := t.leftovers.cand.Crumb.MarkDead(bounded, t.leftovers.tree, v.breadcrumb.outlasted(t.leftovers.tree)); !removed {
-			v.log.Debug("cannot remove the breadcrumb of a dead child", "error", err)
+			v.log.Debug("cannot remove the breadcrumb of a dead program", "error", err)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (t *stay) outlasts() time.Duration {
 }
 
 var (
-	errUncovered = errors.New("the promises of the other nodes are over too soon")
+	errUncovered = errors.New("the other nodes agreed for too short a time")
 	errLostData  = errors.New("ZooKeeper has lost its data")
 )
 

@@ -58,7 +58,7 @@ type Service struct {
 }
 
 // ErrUndead says that processes of a child may be alive: then the session must not be closed.
-var ErrUndead = errors.New("the child's death is not proved")
+var ErrUndead = errors.New("the program is not proved dead")
 
 // ErrHandover ends a stay in a session without ending the child, if that is possible; otherwise it is a stop.
 var ErrHandover = errors.New("another image of this process takes over")

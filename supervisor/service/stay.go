@@ -81,7 +81,11 @@ func (t *stay) facts(now role.State) []any {
 	case to == election.RolePaused:
 		return []any{"why", v.view.note}
 	case to == election.RoleActive:
-		return []any{"token", v.mem.story.token, "fenced", v.mem.story.fenced}
+		fenced := v.mem.story.fenced
+		if fenced == string(election.NoBreadcrumb) {
+			fenced = "not needed"
+		}
+		return []any{"token", v.mem.story.token, "fenced", fenced}
 	case to == election.RoleFencing, to == election.RoleStopping, now.Place == role.Recording:
 		return []any{"token", v.mem.story.token}
 	}
@@ -177,7 +181,7 @@ const (
 // Retry waits before the service tries another candidate.
 func (t *stay) Retry(ctx context.Context) role.Event {
 	if ctx.Err() == nil {
-		t.v.log.Error("cannot become a candidate, trying again", "error", election.Explained(t.trouble), "in", t.patience)
+		t.v.log.Error("cannot stand for the service, trying again", "error", election.Explained(t.trouble), "in", t.patience)
 	}
 	if !wait.For(ctx, t.patience) {
 		return role.Event{Kind: role.StayOver}

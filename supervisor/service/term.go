@@ -156,7 +156,7 @@ func (t *stay) Resume(ctx context.Context) role.Event {
 	claim, err := t.candidacy.cand.Resume(c.Claim)
 	switch {
 	case err != nil:
-		t.drop(fmt.Errorf("go on with the term: %w", err))
+		t.drop(fmt.Errorf("continue the activation: %w", err))
 		return role.Event{Kind: role.CannotResume}
 	case handing(ctx):
 		return role.Event{Kind: role.HandAsked}

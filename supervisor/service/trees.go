@@ -46,7 +46,7 @@ func (t *OwnTree) endOrders(ctx context.Context) error {
 
 // Kill ends the tree because another node holds the lock. nil: it is dead, and its effects are undone.
 func (t *OwnTree) Kill(ctx context.Context, holder string, token int64) error {
-	t.end(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the child's death", election.ErrLost, holder, token))
+	t.end(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the program's death", election.ErrLost, holder, token))
 	if err := errors.Join(t.endOrders(ctx), t.tree.End(ctx)); err != nil {
 		return err
 	}

@@ -193,9 +193,9 @@ func (w *view) showBar(bar role.Bar, why string) {
 	case bar == role.Paused, bar == role.NoBar && paused: // the role, which is about to change, says so
 		return
 	case bar == role.NoBar:
-		w.log.Info("a candidate again")
+		w.log.Info("this node can take the service again")
 	default:
-		w.log.Warn("not a candidate", "why", why)
+		w.log.Warn("this node cannot take the service", "why", why)
 	}
 	if !paused {
 		w.announce()

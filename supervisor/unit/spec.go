@@ -54,7 +54,7 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 		s.Stdout, s.Stderr = log.Writer(), log.Writer()
 		if s.Credential != nil {
 			if err := log.Grant(s.Credential.UID, s.Credential.GID); err != nil {
-				u.log.Debug("the child cannot open /dev/stdout anew", "service", u.cfg.Service, "error", err)
+				u.log.Debug("the program cannot open /dev/stdout again", "service", u.cfg.Service, "error", err)
 			}
 		}
 	}

@@ -39,22 +39,22 @@ func Become(path string, argv, env []string, state json.RawMessage) error {
 	}
 	raw, err := json.Marshal(handedOver{own.Pid, own.Start, state})
 	if err != nil {
-		return fmt.Errorf("encode the hand-over state: %w", err)
+		return fmt.Errorf("encode the state for the next version: %w", err)
 	}
 	fd, err := unix.MemfdCreate("handover", unix.MFD_ALLOW_SEALING) // open over the exec
 	if err != nil {
-		return fmt.Errorf("file for the hand-over state: %w", err)
+		return fmt.Errorf("file for the state for the next version: %w", err)
 	}
 	defer unix.Close(fd)
 	for left := raw; len(left) > 0; {
 		n, err := unix.Write(fd, left)
 		if err != nil {
-			return fmt.Errorf("write the hand-over state: %w", err)
+			return fmt.Errorf("write the state for the next version: %w", err)
 		}
 		left = left[n:]
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-		return fmt.Errorf("seal the hand-over state: %w", err)
+		return fmt.Errorf("seal the state for the next version: %w", err)
 	}
 	entry := handoverEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(wire.Now()), 10)
 	inside.LowerOpenFiles()
@@ -83,7 +83,7 @@ func TakeState() (json.RawMessage, error) {
 	_ = os.Unsetenv(handoverEnv)
 	state, err := readHandover(entry)
 	if err != nil {
-		return nil, fmt.Errorf("read the hand-over state: %w", err)
+		return nil, fmt.Errorf("read the state of the previous version: %w", err)
 	}
 	return state, nil
 }

@@ -13,7 +13,7 @@ import (
 
 func TestStatusIsTheClustersAndThisNodes(t *testing.T) {
 	inBubble(t, func(b *bed) {
-		b.board.State(control.LocalStatus{Service: "db", Role: "active", Ready: true, Health: "ok", Token: 7, Reason: "nobody else runs", Since: b.began})
+		b.board.State(control.LocalStatus{Service: "db", Role: "active", Ready: true, Health: "ok", Token: 7, Reason: "no other node runs it", Since: b.began})
 		b.board.Faulty("u.yaml:1:1: no")
 		code, text := b.get("/api/v1/status")
 		var got struct {

@@ -53,7 +53,7 @@ func newMetrics() *metrics {
 		gap: histogram("gap_seconds",
 			"From the last proof that the previous program ran to the service being ready on this node, as in the history.", "service"),
 		fenced: histogram("fencing_seconds",
-			"How long it took this node to be sure that a former active is dead, or to be refused that.", "service", "result"),
+			"How long it took this node to be sure that the previous program is dead, or to be refused that.", "service", "result"),
 		heartbeat: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "understudy_heartbeat_seconds", Help: "How long ZooKeeper takes to acknowledge the write that extends the lease.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5},
@@ -153,7 +153,7 @@ var (
 	seesDesc    = desc("copy_reaches_primary", "1 while this node reaches the primary from outside, 0 while it does not; missing where it cannot tell.", "service")
 	leaseDesc   = desc("lease_remaining_seconds", "How long the lease lasts if no further heartbeat is acknowledged; 0 without one.")
 	sessionDesc = desc("session", "1 while there is a session with ZooKeeper and its lease lasts.")
-	heldDesc    = desc("failsafe", "1 while ZooKeeper is gone and the lease goes by the promises of all other members.")
+	heldDesc    = desc("failsafe", "1 while ZooKeeper is gone and all other nodes agreed not to start the service.")
 	faultDesc   = desc("config_fault", "1 while a changed config is not taken up.")
 	dogDesc     = desc("watchdog_armed", "1 while the watchdog resets this machine unless it is fed.", "device", "mode")
 	buildDesc   = desc("build_info", "Always 1.", "version", "go", "node")

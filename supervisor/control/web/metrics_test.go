@@ -42,19 +42,19 @@ func TestAFailoverIsCounted(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		b.turn("fencing", "lock won", "", 7, false)
 		b.board.Fenced("db", "grace", 2*time.Second)
-		b.turn("active", "nobody else runs", "grace", 7, false)
+		b.turn("active", "no other node runs it", "grace", 7, false)
 		b.recorded(7, time.Now(), nil, "lost; fenced: grace")
 		time.Sleep(10 * time.Second)
 		b.shows(`understudy_failovers_total{reason="fenced: grace",service="db"} 1`)
 		if strings.Contains(b.metrics(), "understudy_gap_seconds") {
 			b.Error("it is not ready yet, and the gap is known")
 		}
-		b.turn("active", "nobody else runs", "grace", 7, true)
+		b.turn("active", "no other node runs it", "grace", 7, true)
 		b.shows(`understudy_role{role="active",service="db"} 1`, `understudy_role{role="standby",service="db"} 0`, `understudy_healthy{service="db"} 1`,
 			`understudy_fencing_seconds_sum{result="dead",service="db"} 2`, `understudy_takeover_seconds_sum{service="db"} 2`, `understudy_token{service="db"} 7`)
 		time.Sleep(2 * time.Second)
-		b.turn("active", "nobody else runs", "grace", 7, false)
-		b.turn("active", "nobody else runs", "grace", 7, true) // started again
+		b.turn("active", "no other node runs it", "grace", 7, false)
+		b.turn("active", "no other node runs it", "grace", 7, true) // started again
 		time.Sleep(10 * time.Second)
 		b.shows(`understudy_gap_seconds_sum{service="db"} 12`, `understudy_gap_seconds_count{service="db"} 1`,
 			`understudy_failovers_total{reason="fenced: grace",service="db"} 1`)
@@ -96,9 +96,9 @@ func TestHandoversAndFailoversAreToldApart(t *testing.T) {
 			b.turn("claiming", "lock free", "", 3, false)
 			time.Sleep(time.Second / 4)
 			start := time.Now()
-			b.turn("active", "nobody else runs", election.NoBreadcrumb, 7, false)
+			b.turn("active", "no other node runs it", election.NoBreadcrumb, 7, false)
 			time.Sleep(time.Second / 4)
-			b.turn("active", "nobody else runs", election.NoBreadcrumb, 7, true)
+			b.turn("active", "no other node runs it", election.NoBreadcrumb, 7, true)
 			b.turn("stopping", "child failed", "", 7, false)
 			time.Sleep(2 * time.Second) // the history is late
 			b.recorded(7, start, &gap, former)
@@ -127,7 +127,7 @@ func TestAGapWhoseBeginningNobodyWroteDown(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		b.turn("claiming", "lock free", "", 3, false)
 		time.Sleep(time.Second / 2)
-		b.turn("active", "nobody else runs", election.NoBreadcrumb, 7, true)
+		b.turn("active", "no other node runs it", election.NoBreadcrumb, 7, true)
 		b.cluster.change(func() { b.cluster.broken = errors.New("no ZooKeeper server answers") })
 		time.Sleep(time.Minute)
 		b.shows(`understudy_gap_seconds_sum{service="db"} 0.5`, `understudy_failovers_total{reason="unknown",service="db"} 1`)

@@ -11,16 +11,16 @@ const (
 	LockTaken      election.Reason = "lock taken"
 	LockWon        election.Reason = "lock won"
 	LockGivenBack  election.Reason = "lock released"
-	NobodyElse     election.Reason = "nobody else runs"
-	MayBeAlive     election.Reason = "former active may be alive"
-	Rested         election.Reason = "rested"
+	NobodyElse     election.Reason = "no other node runs it"
+	MayBeAlive     election.Reason = "the previous node's program may be alive"
+	Rested         election.Reason = "waited after a failure"
 	ServicePaused  election.Reason = "service paused"
 	ServiceResumed election.Reason = "service resumed"
 	WatchdogFailed election.Reason = "watchdog not armed"
 	CopyUnfit      election.Reason = "copy not promoted"
 	CopyBehind     election.Reason = "another copy may be newer"
 	ClaimFailed    election.Reason = "claim failed"
-	TermHandedOver election.Reason = "handed over"
+	TermHandedOver election.Reason = "given to the next version"
 )
 
 var kindReasons = map[EventKind]election.Reason{

@@ -39,7 +39,7 @@ func TestACandidateThatFailedIsAnnouncedAgain(t *testing.T) {
 	let(zk.PermAll &^ zk.PermDelete)
 	must(t, os.Rename(p.Config(t, b, "", kit.Command(p.Child()), "election: race"), file))
 	why := func() string { m, _ := p.Member(p.Options.Service, "b"); return m.Why }
-	kit.Until(t, soon, "it says that it fails", func() bool { return strings.Contains(why(), "cannot be a candidate: leave the queue") })
+	kit.Until(t, soon, "it says that it fails", func() bool { return strings.Contains(why(), "cannot take the service: leave the queue") })
 	kit.Until(t, soon, "it has another candidate", func() bool { return why() == "" })
 	p.Stands(t, b)
 	a.Stop(t)

@@ -90,7 +90,7 @@ func TestTheLogsTellTheStoryOfAFailover(t *testing.T) {
 			third.Stop(t)
 			p.On(t, soon, "b", run.First)
 
-			const taken = "claiming(lock free) fencing(lock won) active(nobody else runs) "
+			const taken = "claiming(lock free) fencing(lock won) active(no other node runs it) "
 			const switched = "stopping(switchover) standby(lock released) "
 			for s, want := range map[*kit.Supervisor]string{
 				first: "standby(session opened) " + taken + switched + taken,

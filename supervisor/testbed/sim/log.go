@@ -56,7 +56,7 @@ func (l logSink) tell(msg string, args []any) {
 		if pairs["to"] == "fencing" || pairs["from"] == "active" {
 			l.inc.waylay(pairs["service"], pairs["from"] == "active")
 		}
-	case "the ZooKeeper session has expired, opening a new one; the promises of the other nodes cover what runs (failsafe)":
+	case "the ZooKeeper session has expired, opening a new one; the other nodes agreed not to start what runs (failsafe)":
 		w.mu.Lock()
 		l.inc.upgradeBetween()
 		w.mu.Unlock()
