@@ -144,6 +144,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	roleDesc    = desc("role", "1 for the role that the service has on this node, 0 for the others.", "service", "role")
 	healthDesc  = desc("healthy", "1 while the service is active on this node, ready and not failing; else 0.", "service")
+	ableDesc    = desc("can_take_over", "1 while the service stands by on this node and nothing keeps it from starting here; else 0.", "service")
 	tokenDesc   = desc("token", "The token of the newest activation on this node; 0 before the first.", "service")
 	sinceDesc   = desc("role_since_seconds", "When the service took its role on this node, in seconds since 1970.", "service")
 	copyDesc    = desc("copy_role", "1 for what this node's copy of a replicated service is, 0 for what else it could be.", "service", "role")
@@ -160,7 +161,7 @@ var (
 )
 
 func (g gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{roleDesc, healthDesc, tokenDesc, sinceDesc, copyDesc, dataDesc, farDesc, askedDesc, seesDesc, leaseDesc, sessionDesc, heldDesc, faultDesc, dogDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{roleDesc, healthDesc, ableDesc, tokenDesc, sinceDesc, copyDesc, dataDesc, farDesc, askedDesc, seesDesc, leaseDesc, sessionDesc, heldDesc, faultDesc, dogDesc, buildDesc} {
 		c <- d
 	}
 }
@@ -180,6 +181,7 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 			gauge(roleDesc, one(s.Role == role), name, string(role))
 		}
 		gauge(healthDesc, one(idle(s, left) == ""), name)
+		gauge(ableDesc, one(s.Role == election.RoleStandby && s.Health == election.HealthOK), name)
 		gauge(tokenDesc, float64(s.Token), name)
 		if !s.Since.IsZero() {
 			gauge(sinceDesc, float64(s.Since.UnixMilli())/1000, name)

@@ -34,6 +34,18 @@ func (b *bed) turn(role election.Role, reason election.Reason, by election.Proof
 	b.board.State(control.LocalStatus{Service: "db", Role: role, Reason: reason, Token: token, By: by, Since: time.Now(), Health: "ok", Ready: ready})
 }
 
+// A node that is drained, or lacks a file, stands by all the same.
+func TestAStandbyThatCannotTakeTheServiceIsTold(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		for health, want := range map[election.Health]string{election.HealthOK: "1", election.HealthUnfit: "0"} {
+			b.board.State(control.LocalStatus{Service: "db", Role: election.RoleStandby, Health: health})
+			b.shows(`understudy_role{role="standby",service="db"} 1`, `understudy_can_take_over{service="db"} `+want)
+		}
+		b.turn("active", "no other node runs it", "", 7, true)
+		b.shows(`understudy_can_take_over{service="db"} 0`)
+	})
+}
+
 func TestAFailoverIsCounted(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		b.turn("standby", "session opened", "", 3, false)
