@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,7 +80,8 @@ func (v *visit) connected(ctx context.Context, cfg election.Config, use func(*co
 // judge tells that the time ran out from other failures, and what may have been meant by an unknown name.
 func (v *visit) judge(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w after %v: %w", errTimeout, v.timeout, err)
+		text := strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error()) // which says it once more
+		return fmt.Errorf("%w after %v: %s", errTimeout, v.timeout, text)
 	}
 	return didYouMean(err)
 }

@@ -72,8 +72,12 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 	case !d.Force:
 		return false, nil, fmt.Errorf("%w (--force drains it before it is there)", &UnknownError{"node", d.Node, known})
 	}
-	if why := s.stuck(d.Node); len(why) > 0 && !d.Force {
-		return false, leaving, refused("%s (--force drains %s all the same, and these services stop)", strings.Join(why, "; "), d.Node)
+	if why, stops := s.stuck(d.Node); len(why) > 0 && !d.Force {
+		then := "leaves there what is paused"
+		if stops {
+			then = "what no other node could take stops"
+		}
+		return false, leaving, refused("%s (--force drains %s all the same, and %s)", strings.Join(why, "; "), d.Node, then)
 	}
 	dir := election.DrainedDir(c.root)
 	data := election.Drained{Since: time.Now().UTC(), By: d.By, Why: d.Why}.Encode()
@@ -89,7 +93,7 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 	if s, err = c.Status(ctx); err != nil || d.Force {
 		return true, leaving, err
 	}
-	if why := s.stuck(d.Node); len(why) > 0 { // another node was drained at the same time
+	if why, _ := s.stuck(d.Node); len(why) > 0 { // another node was drained at the same time
 		_, err = c.Undrain(ctx, d.Node)
 		return false, leaving, cmp.Or(err, refused("%s", strings.Join(why, "; ")))
 	}
@@ -143,12 +147,13 @@ func (c *Cluster) Empty(ctx context.Context, node string, leaving []Departure) (
 	there := leaving
 	var left time.Time // when nothing was active there any more
 	for {
+		asked := time.Now()
 		s, err := c.Status(ctx)
 		if err != nil && ctx.Err() == nil {
 			return leaving, err
 		}
 		if err != nil {
-			return leaving, late(err, stillOn(node, there))
+			return leaving, late(cutOff(ctx, asked, err), stillOn(node, there))
 		}
 		away := true
 		there = append(s.on(node), s.standing(node)...)
@@ -253,16 +258,16 @@ func (s Status) NodeNames() (all []string) {
 	return slices.Compact(all)
 }
 
-// stuck tells why services that a node has could run nowhere else.
-func (s Status) stuck(node string) (why []string) {
+// stuck tells why services that a node has could run nowhere else, and whether one of them would stop. One that is paused stays.
+func (s Status) stuck(node string) (why []string, stops bool) {
 	for _, v := range s.Services {
 		switch {
 		case v.Lock != node:
 		case v.Paused:
 			why = append(why, fmt.Sprintf("%s is %s: `understudy resume %s` first", v.Service, v.Order, v.Service))
 		case !slices.ContainsFunc(v.Members, func(m MemberStatus) bool { return m.Node != node && fit(m) }):
-			why = append(why, fmt.Sprintf("no other node could take %s: %s", v.Service, others(v)))
+			why, stops = append(why, fmt.Sprintf("no other node could take %s: %s", v.Service, others(v))), true
 		}
 	}
-	return why
+	return why, stops
 }

@@ -62,11 +62,21 @@ func TestAPausedServiceIsNotDrainedUnlessForced(t *testing.T) {
 	if _, err := b.c.Pause(t.Context(), "db", true, "me", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "one"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "db is paused by me: `understudy resume db` first") {
+	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "one"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "db is paused by me: `understudy resume db` first (--force drains one all the same, and leaves there what is paused)") {
 		t.Error(err)
 	}
 	if changed, _, err := b.c.Drain(t.Context(), Draining{Node: "one", Force: true}); !changed || err != nil {
 		t.Error(changed, err)
+	}
+}
+
+// The time may run out in the middle of a question to ZooKeeper, which is no sign that ZooKeeper does not answer.
+func TestAWaitThatRunsOutOfTimeBlamesNoServer(t *testing.T) {
+	b, _, _ := pair(t)
+	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	if _, err := b.c.Empty(late, "one", nil); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "no answer") {
+		t.Error(err)
 	}
 }
 

@@ -193,9 +193,10 @@ func (c *Cluster) Switchover(ctx context.Context, h SwitchoverRequest) (to strin
 	f := following{SwitchoverRequest: h, before: before}
 	f.begin()
 	for {
+		asked := time.Now()
 		now, err := c.one(ctx, h.Service)
 		if err != nil {
-			return "", late(err, f.told)
+			return "", late(cutOff(ctx, asked, err), f.told)
 		}
 		if done, err := f.sees(now); done {
 			return f.to, err
@@ -271,6 +272,15 @@ func (f *following) sees(v ServiceStatus) (done bool, err error) {
 		f.tell(f.before.Active + " has stopped it")
 	}
 	return false, nil
+}
+
+// cutOff is why a question to ZooKeeper failed. One that the end of the wait has cut off tells nothing of the server.
+func cutOff(ctx context.Context, asked time.Time, err error) error {
+	const patience = time.Second
+	if ctx.Err() != nil && time.Since(asked) < patience {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // late tells how far an order had come when it was not waited for any longer.
