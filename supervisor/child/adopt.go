@@ -133,7 +133,7 @@ func (c carriedPart) adopt(t *Tree) error {
 		if err != nil {
 			return err
 		}
-		p.part = newPart(t, s.Body, s)
+		p.part = newPart(t, s.Box, s)
 		p.signal = s.Signal
 		t.guard.guardians.tasks.Go(func() { s.follow(p, nil) })
 	} else {
@@ -168,14 +168,14 @@ func (p *Process) adopt(start uint64) error {
 		return nil
 	}
 	defer held.Close()
-	in := p.part.body.(*box.RunCgroup)
+	in := p.part.box.(*box.RunCgroup)
 	if err := p.part.hold(in, p.pid); err != nil {
 		return err
 	}
 	if err := in.Name(p.part.first); err != nil && !in.Removed() { // a previous version may not have done so
 		// P2: a later supervisor would not find the program outside its cgroup. The kill costs its own service, and nothing else.
 		p.tree.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", p.tree.id.Name, "pid", p.pid, "error", err)
-		_ = p.part.body.Strike() // the goroutine that ends it strikes again
+		_ = p.part.box.Strike() // the goroutine that ends it strikes again
 	}
 	process, err := os.FindProcess(p.pid) // while we hold it, its pid is its own
 	if err != nil {
@@ -204,10 +204,10 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &inside.Stub{Pid: c.Pid, Start: c.Start, Link: wire.Link{File: reexec.TakeFile(c.Socket, "ours")}, Body: &box.InitBody{Pidfd: held}}
+	s := &inside.Stub{Pid: c.Pid, Start: c.Start, Link: wire.Link{File: reexec.TakeFile(c.Socket, "ours")}, Box: &box.InitBox{Pidfd: held}}
 	if id.Kind == box.KindWalk {
 		s.DeadSignal = reexec.TakeFile(c.DeadSignal, "dead signal")
-		s.Body = &box.WalkBody{Pid: c.Pid, Pidfd: held, DeadSignal: s.DeadSignal}
+		s.Box = &box.WalkBox{Pid: c.Pid, Pidfd: held, DeadSignal: s.DeadSignal}
 	}
 	s.Process, err = os.FindProcess(c.Pid)
 	if err != nil {

@@ -317,7 +317,7 @@ func TestProgramThatLeftItsCgroupIsNotCalledDeadBefore(t *testing.T) {
 	await(t, r, "ready")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	hold := &undying{p.part.body}
+	hold := &undying{p.part.box}
 	if err := box.KillUntilDead(ctx, hold, true); !errors.Is(err, box.ErrUnproved) {
 		t.Errorf("killed: %v", err)
 	}
@@ -325,13 +325,13 @@ func TestProgramThatLeftItsCgroupIsNotCalledDeadBefore(t *testing.T) {
 	if dead, err := box.ProveDead(p.tree.ID()); dead || err != nil {
 		t.Errorf("the tree: %v %v", dead, err)
 	}
-	if dead, err := p.part.body.Dead(); dead || err != nil {
+	if dead, err := p.part.box.Dead(); dead || err != nil {
 		t.Errorf("its start: %v %v", dead, err)
 	}
 }
 
-// undying is a body that is not struck.
-type undying struct{ box.Body }
+// undying is a box that is not struck.
+type undying struct{ box.Box }
 
 func (*undying) Strike() error { return nil }
 func (*undying) Insist() error { return nil }

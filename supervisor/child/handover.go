@@ -223,7 +223,7 @@ func (t *Tree) carry(h *handing, l guard.HandoverTree) (carriedTree, error) {
 	for _, p := range t.parts {
 		part, err := p.carry(h)
 		if errors.Is(err, os.ErrClosed) { // its stub has ended, and was reaped
-			if dead, looked := p.body.Dead(); dead && looked == nil {
+			if dead, looked := p.box.Dead(); dead && looked == nil {
 				continue // P2: none of its processes is left
 			}
 			err = ErrBusy

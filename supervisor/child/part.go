@@ -21,21 +21,21 @@ import (
 // processes below it.
 type part struct {
 	tree *Tree
-	body box.Body
+	box  box.Box
 	stub *stub // nil in a cgroup
 
 	killing chan struct{} // held by the one Kill that is under way
 
 	first *box.First // only in a cgroup; guarded by Tree.mu, as are the next four; nil until it is forked
 	proc  *Process   // nil while it starts
-	users int        // how many goroutines use the body
+	users int        // how many goroutines use the box
 	over  bool       // proved dead
 	told  bool       // whether its leaving its cgroup was logged
 	path  string     // of its cgroup
 }
 
-func newPart(t *Tree, b box.Body, s *stub) *part {
-	return &part{tree: t, body: b, stub: s, killing: make(chan struct{}, 1)}
+func newPart(t *Tree, b box.Box, s *stub) *part {
+	return &part{tree: t, box: b, stub: s, killing: make(chan struct{}, 1)}
 }
 
 // runs notes the process of the start.
@@ -61,12 +61,12 @@ func (p *part) kill(ctx context.Context) error {
 		t.mu.Unlock()
 		return nil
 	}
-	p.users++             // nobody closes the body meanwhile
-	err := p.body.Order() // P2: even if another goroutine is killing, or the context has ended
+	p.users++            // nobody closes the box meanwhile
+	err := p.box.Order() // P2: even if another goroutine is killing, or the context has ended
 	t.mu.Unlock()
 	select {
 	case p.killing <- struct{}{}:
-		err = box.KillUntilDead(ctx, p.body, true)
+		err = box.KillUntilDead(ctx, p.box, true)
 		<-p.killing
 	case <-ctx.Done():
 		err = errors.Join(fmt.Errorf("%w: %w", box.ErrUnproved, context.Cause(ctx)), err)
@@ -110,7 +110,7 @@ func (p *part) hold(in *box.RunCgroup, pid int) error {
 	}
 	p.tree.mu.Lock()
 	defer p.tree.mu.Unlock()
-	p.body, p.first = &box.Began{RunCgroup: in, First: one}, one
+	p.box, p.first = &box.Began{RunCgroup: in, First: one}, one
 	return nil
 }
 
@@ -175,10 +175,10 @@ func (p *part) ref() *guard.Ref {
 	return nil
 }
 
-// letGo closes the body of a part that is over once nobody looks at it. The caller holds Tree.mu.
+// letGo closes the box of a part that is over once nobody looks at it. The caller holds Tree.mu.
 func (p *part) letGo() {
 	if p.users == 0 {
-		p.body.Close()
+		p.box.Close()
 	}
 }
 
@@ -263,10 +263,10 @@ func (t *alive) Process(pid int) (*Process, bool) {
 	return nil, false
 }
 
-// target is the body of a part to kill.
+// target is the box of a part to kill.
 type target struct {
 	*part
-	body box.Body
+	box box.Box
 }
 
 // targets lists all parts at one moment. Nobody closes them before looked.
@@ -275,7 +275,7 @@ func (t *alive) targets() (parts []target) {
 	defer t.mu.Unlock()
 	for _, p := range t.parts {
 		p.users++
-		parts = append(parts, target{p, p.body})
+		parts = append(parts, target{p, p.box})
 	}
 	return parts
 }
@@ -308,7 +308,7 @@ func (t *alive) strike() {
 		_ = t.cgroup.Order() // the goroutine that ends the tree strikes again, and looks
 	}
 	for _, p := range t.parts {
-		_ = p.body.Order()
+		_ = p.box.Order()
 	}
 }
 

@@ -81,7 +81,7 @@ func TestForksThatOutliveTheirProgramAreKilledWithIt(t *testing.T) {
 	})
 }
 
-// lasting is a body that dies when it is told to.
+// lasting is a box that dies when it is told to.
 type lasting struct {
 	gone, closed atomic.Bool
 }

@@ -72,7 +72,7 @@ func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 
 // watchedBody notes whether the guardian lives when its death is ordered.
 type watchedBody struct {
-	box.Body
+	box.Box
 	by      *guardianProcess
 	unseen  bool
 	ordered bool

@@ -146,8 +146,8 @@ func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
 	}
 }
 
-// clinging is a body in which the kernel holds something.
-type clinging struct{ box.Body }
+// clinging is a box in which the kernel holds something.
+type clinging struct{ box.Box }
 
 func (*clinging) Dead() (bool, error) { return false, nil }
 

@@ -100,7 +100,7 @@ func (t *attempt) adopt(s *stub) (in *part, seq uint64, err error) {
 	defer t.guard.guardians.lock()()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	in = newPart(t.Tree, s.Body, s)
+	in = newPart(t.Tree, s.Box, s)
 	seq, err = in.join()
 	if err == nil {
 		t.parts = append(t.parts, in)

@@ -137,10 +137,10 @@ func (t killHands) Strike() { t.strike() }
 func (t killHands) Parts() (parts []guard.Part, container guard.Awaited, release func()) {
 	all := t.targets()
 	for _, p := range all {
-		parts = append(parts, guard.Part{Awaited: box.Awaited{Body: p.body}, Once: p.stub == nil})
+		parts = append(parts, guard.Part{Awaited: box.Awaited{Box: p.box}, Once: p.stub == nil})
 	}
 	if t.cgroup != nil {
-		container = box.Awaited{Body: t.cgroup}
+		container = box.Awaited{Box: t.cgroup}
 	}
 	return parts, container, func() { t.looked(all) }
 }
@@ -156,7 +156,7 @@ func (t killHands) Dead(end bool) (err error) {
 		}
 	}
 	for _, p := range slices.Clone(t.parts) {
-		err = errors.Join(err, p.body.Remove())
+		err = errors.Join(err, p.box.Remove())
 		p.shed()
 	}
 	if end && t.cgroup != nil {

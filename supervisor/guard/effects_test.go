@@ -13,9 +13,9 @@ type note struct{ shut bool }
 func (n *note) Close() { n.shut = true }
 
 // owing is guarding, with effects of the first tree.
-func owing(t *testing.T, cfg Config, deadline time.Duration, bodies ...*mortal) *puppet {
+func owing(t *testing.T, cfg Config, deadline time.Duration, boxes ...*mortal) *puppet {
 	t.Helper()
-	p := guarding(t, cfg, deadline, bodies...)
+	p := guarding(t, cfg, deadline, boxes...)
 	if err := p.hear(0, Message{Op: OpEffects, Epoch: 1, Tree: 0, Ticket: []byte("n")}); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestWhatIsOwedIsToldToANewGuardian(t *testing.T) {
 		for _, m := range l.replay() {
 			all = append(all, m.Op)
 			if m.Op == OpTree && (m.Box == nil) != e.dead {
-				t.Errorf("body %v of a tree that is dead: %v", m.Box, e.dead)
+				t.Errorf("box %v of a tree that is dead: %v", m.Box, e.dead)
 			}
 		}
 		return all

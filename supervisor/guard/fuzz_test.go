@@ -19,15 +19,15 @@ func FuzzOrders(f *testing.F) {
 			if json.Unmarshal(packet, &m) != nil {
 				continue
 			}
-			ended, deadline, bodies := l.ended, l.deadline, p.count()
+			ended, deadline, boxes := l.ended, l.deadline, p.count()
 			p.Hear(now, &m)
 			switch {
 			case ended && (!l.ended || l.deadline != deadline):
 				t.Fatalf("revived by %+v", m)
 			case l.deadline < deadline && m.Op != OpShorten:
 				t.Fatalf("shortened by %+v", m)
-			case p.count() < bodies && m.Op != OpShed && m.Op != OpDrop:
-				t.Fatalf("lost sight of a body by %+v", m)
+			case p.count() < boxes && m.Op != OpShed && m.Op != OpDrop:
+				t.Fatalf("lost sight of a box by %+v", m)
 			case p.leases.lease(1) == nil && !l.ended && len(l.trees) > 0:
 				t.Fatalf("forgotten with its trees by %+v", m)
 			}

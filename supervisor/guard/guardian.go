@@ -164,7 +164,7 @@ const (
 // Hear carries out a message, and answers it.
 func (g *Guardian) Hear(now time.Duration, m *Message) {
 	if err := g.obey(now, m); err != nil {
-		g.blind = g.blind || (m.Op == OpTree || m.Op == OpBody || m.Op == OpEffects) && m.Seq == 0
+		g.blind = g.blind || (m.Op == OpTree || m.Op == OpJoin || m.Op == OpEffects) && m.Seq == 0
 		g.hands.Tell(refuse(m, err))
 	} else if m.Seq > 0 {
 		g.hands.Tell(&Message{Op: OpAck, Seq: m.Seq})
@@ -231,7 +231,7 @@ func (g *Guardian) obey(now time.Duration, m *Message) error {
 	switch m.Op {
 	case OpMove:
 		return g.move(now, t, l, m.Release)
-	case OpBody:
+	case OpJoin:
 		return g.join(t, m)
 	case OpShed:
 		t.shed(m.Box)

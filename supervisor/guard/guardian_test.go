@@ -44,7 +44,7 @@ func TestAGuardianThatWasNotToldEverythingClosesNoSession(t *testing.T) {
 	lease := []Message{{Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: time.Hour}}
 	lost := Message{Op: OpTree, Epoch: 1, Tree: 1, Box: &Ref{Pid: 9}}
 	bare := Message{Op: OpTree, Epoch: 1, Tree: 1}
-	part := Message{Op: OpBody, Epoch: 1, Tree: 1, Box: &Ref{Pid: 9}}
+	part := Message{Op: OpJoin, Epoch: 1, Tree: 1, Box: &Ref{Pid: 9}}
 	end := Message{Op: OpPing, OK: true}
 	for name, c := range map[string]struct {
 		told   []Message
@@ -104,7 +104,7 @@ func TestEndedLeaseIsNeverRevived(t *testing.T) {
 		{Op: OpTree, Epoch: 1, Tree: 9}, // though no timer has been handled
 		{Op: OpExtend, Epoch: 1, Deadline: time.Hour},
 		{Op: OpShorten, Epoch: 1, Deadline: time.Hour},
-		{Op: OpBody, Epoch: 1, Tree: 0, Box: &Ref{Pid: 1}},
+		{Op: OpJoin, Epoch: 1, Tree: 0, Box: &Ref{Pid: 1}},
 		{Op: OpArm, Epoch: 1, Tree: 0},
 	} {
 		if err := p.hear(time.Second, m); !errors.Is(err, ErrLeaseEnded) {
@@ -122,7 +122,7 @@ func TestEndedLeaseIsNeverRevived(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.hear(time.Second, Message{Op: OpBody, Epoch: 2, Tree: 7, Box: &Ref{Pid: 1}}); !errors.Is(err, ErrNoLease) {
+	if err := p.hear(time.Second, Message{Op: OpJoin, Epoch: 2, Tree: 7, Box: &Ref{Pid: 1}}); !errors.Is(err, ErrNoLease) {
 		t.Errorf("something alive before a lease: %v", err)
 	}
 }
@@ -163,10 +163,10 @@ func TestFinishWithTreesLeftKillsThem(t *testing.T) {
 // P3: the last of many trees is told to die before anything is looked at of another, and what is held before any container.
 func TestTheFirstOrdersOfDeathComeBeforeAnyLook(t *testing.T) {
 	var told []*mortal
-	bodies := []*mortal{{waits: true}, {}, {waits: true}, {}}
-	for _, b := range bodies {
+	boxes := []*mortal{{waits: true}, {}, {waits: true}, {}}
+	for _, b := range boxes {
 		b.order = func() {
-			for _, other := range bodies {
+			for _, other := range boxes {
 				if other.looked > 0 {
 					t.Error("something was looked at before all were told")
 				}
@@ -174,9 +174,9 @@ func TestTheFirstOrdersOfDeathComeBeforeAnyLook(t *testing.T) {
 			told = append(told, b)
 		}
 	}
-	p := guarding(t, Config{}, time.Second, bodies...)
+	p := guarding(t, Config{}, time.Second, boxes...)
 	p.turn(time.Second, Events{})
-	if want := []*mortal{bodies[1], bodies[3], bodies[0], bodies[2]}; !slices.Equal(told, want) {
+	if want := []*mortal{boxes[1], boxes[3], boxes[0], boxes[2]}; !slices.Equal(told, want) {
 		t.Errorf("told in the order %v", told)
 	}
 	fresh := guarding(t, Config{}, time.Second, &mortal{}, &mortal{}, &mortal{})
@@ -189,9 +189,9 @@ func TestTheFirstOrdersOfDeathComeBeforeAnyLook(t *testing.T) {
 func TestGuardianLearnsOfATreeThatOutlivedItsLease(t *testing.T) {
 	p := newPuppet(Config{})
 	ref, b := Ref{Pid: 1}, &mortal{}
-	p.bodies[ref] = b
+	p.boxes[ref] = b
 	for _, m := range []Message{
-		{Op: OpBegin, Epoch: 1, Deadline: 1, OK: true}, {Op: OpTree, Epoch: 1, Tree: 1}, {Op: OpBody, Epoch: 1, Tree: 1, Box: &ref},
+		{Op: OpBegin, Epoch: 1, Deadline: 1, OK: true}, {Op: OpTree, Epoch: 1, Tree: 1}, {Op: OpJoin, Epoch: 1, Tree: 1, Box: &ref},
 		{Op: OpArm, Epoch: 1, Tree: 1, Grace: 1}, {Op: OpEnd, Epoch: 1},
 	} {
 		if err := p.hear(time.Hour, m); err != nil {
@@ -207,7 +207,7 @@ func TestGuardianLearnsOfATreeThatOutlivedItsLease(t *testing.T) {
 func TestOnlyWhatWasSeenDeadUnderAnEndedLeaseIsVouchedFor(t *testing.T) {
 	p := newPuppet(Config{})
 	dying := Ref{Pid: 1}
-	p.bodies[dying] = &mortal{}
+	p.boxes[dying] = &mortal{}
 	for _, m := range []Message{
 		{Op: OpBegin, Epoch: 1}, {Op: OpBegin, Epoch: 2}, {Op: OpTree, Epoch: 1, Tree: 1, Mark: "dead"},
 		{Op: OpTree, Epoch: 1, Tree: 2, Mark: "dying", Box: &dying}, {Op: OpTree, Epoch: 1, Tree: 3},
@@ -252,9 +252,9 @@ func TestDeedsAreToldOnce(t *testing.T) {
 	} {
 		ran, idle := &mortal{dies: true}, &mortal{dies: true}
 		p := guarding(t, Config{Index: c.index, Grace: time.Minute}, time.Hour, idle)
-		p.bodies[Ref{Pid: 7}], p.bodies[Ref{Pid: 8}] = &mortal{dies: true}, ran
+		p.boxes[Ref{Pid: 7}], p.boxes[Ref{Pid: 8}] = &mortal{dies: true}, ran
 		for _, m := range []Message{
-			{Op: OpTree, Epoch: 1, Tree: 5, Name: "web", Box: &Ref{Pid: 7}}, {Op: OpBody, Epoch: 1, Tree: 5, Box: &Ref{Pid: 8}},
+			{Op: OpTree, Epoch: 1, Tree: 5, Name: "web", Box: &Ref{Pid: 7}}, {Op: OpJoin, Epoch: 1, Tree: 5, Box: &Ref{Pid: 8}},
 		} {
 			if err := p.hear(0, m); err != nil {
 				t.Fatal(err)

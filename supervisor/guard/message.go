@@ -26,7 +26,7 @@ const (
 	OpFinish   Op = "finish"  // the epoch is over and nothing is to be closed
 	OpEnd      Op = "end"     // end the epoch now
 	OpTree     Op = "tree"    // a new tree
-	OpBody     Op = "stub"    // something alive joins a tree; what it takes to hold that comes along
+	OpJoin     Op = "stub"    // something alive joins a tree; what it takes to hold that comes along
 	OpShed     Op = "shed"    // one of those is proved dead
 	OpDrop     Op = "drop"    // the tree is proved dead and its container removed
 	OpEffects  Op = "effects" // the tree's processes may have effects; Ticket says how to undo them
@@ -105,7 +105,7 @@ func refuse(m *Message, err error) *Message {
 	case errors.Is(err, ErrNoLease):
 		nack.Refusal = RefusedNoLease
 	}
-	if m.Op == OpTree || m.Op == OpBody || m.Op == OpEffects {
+	if m.Op == OpTree || m.Op == OpJoin || m.Op == OpEffects {
 		nack.Tree = m.Tree
 	}
 	return nack

@@ -35,7 +35,7 @@ func (m *mortal) Close() { m.shut = true }
 // puppet is a guardian whose hands only note what they are told, at a time that the test says.
 type puppet struct {
 	*Guardian
-	bodies  map[Ref]*mortal
+	boxes   map[Ref]*mortal
 	said    []Message
 	closing []Closing
 	undoes  []uint64 // trees whose effects it was told to undo
@@ -45,13 +45,13 @@ type puppet struct {
 }
 
 func newPuppet(cfg Config) *puppet {
-	p := &puppet{bodies: map[Ref]*mortal{}}
+	p := &puppet{boxes: map[Ref]*mortal{}}
 	p.Guardian = NewGuardian(cfg, p)
 	return p
 }
 
 func (p *puppet) Open(m *Message) (Box, error) {
-	b := p.bodies[*m.Box]
+	b := p.boxes[*m.Box]
 	if b == nil {
 		return nil, errors.New("it is gone")
 	}
@@ -89,13 +89,13 @@ func (p *puppet) turn(now time.Duration, e Events) (next time.Duration, over boo
 }
 
 // guarding is a guardian with a lease until a deadline, and trees of one box each.
-func guarding(t *testing.T, cfg Config, deadline time.Duration, bodies ...*mortal) *puppet {
+func guarding(t *testing.T, cfg Config, deadline time.Duration, boxes ...*mortal) *puppet {
 	t.Helper()
 	p := newPuppet(cfg)
 	all := []Message{{Op: OpTwin}, {Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: deadline}}
-	for i, b := range bodies {
+	for i, b := range boxes {
 		ref := Ref{Pid: i + 1}
-		p.bodies[ref] = b
+		p.boxes[ref] = b
 		all = append(all, Message{Op: OpTree, Epoch: 1, Tree: uint64(i), Release: []byte{byte('a' + i)}, Box: &ref})
 	}
 	for _, m := range all {

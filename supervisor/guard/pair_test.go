@@ -115,7 +115,7 @@ func TestAGuardianThatIsGoneIsReplacedAndTheNextKnowsEverything(t *testing.T) {
 			t.Errorf("%s has a number: it would acknowledge what follows", m.Op)
 		}
 	}
-	if want := []Op{OpShare, OpWatchdog, OpBegin, OpExtend, OpTree, OpBody, OpArm, OpPing}; !slices.Equal(ops, want) {
+	if want := []Op{OpShare, OpWatchdog, OpBegin, OpExtend, OpTree, OpJoin, OpArm, OpPing}; !slices.Equal(ops, want) {
 		t.Fatalf("%v, want %v", ops, want)
 	}
 	b.acks(0)
@@ -180,7 +180,7 @@ func TestTheTwinHasToAnswerBeforeAReplacementCounts(t *testing.T) {
 
 // P4: a guardian that does not know of all that is in a tree is none; what was in the way of the first may be gone by the second.
 func TestAGuardianThatCannotTakeATreeInIsNotSeated(t *testing.T) {
-	for _, op := range []Op{OpTree, OpBody} {
+	for _, op := range []Op{OpTree, OpJoin} {
 		b := newBureau(t)
 		b.plants()
 		b.falls(0)

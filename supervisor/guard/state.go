@@ -258,7 +258,7 @@ func (s *State) replay() (all []*Message) {
 		for _, t := range l.trees {
 			all = append(all, t.registration())
 			for _, m := range t.members {
-				all = append(all, t.message(OpBody, m))
+				all = append(all, t.message(OpJoin, m))
 			}
 			if t.armed {
 				all = append(all, t.arming())

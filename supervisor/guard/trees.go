@@ -65,7 +65,7 @@ func (t *Tree) Join(now time.Duration, ref Ref, along any) (seq uint64, err erro
 	}
 	m := HeldProcess{ref, along}
 	t.members = append(t.members, m)
-	return t.lease.state.to.ask(now, t.message(OpBody, m)), nil
+	return t.lease.state.to.ask(now, t.message(OpJoin, m)), nil
 }
 
 // Shed notes a proved death in a tree.

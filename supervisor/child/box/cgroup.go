@@ -80,7 +80,7 @@ func Vanished(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Order implements Body.
+// Order implements Box.
 func (l *TreeCgroup) Order() error {
 	if l.Removed() {
 		return nil
@@ -93,7 +93,7 @@ func (l *TreeCgroup) Order() error {
 	})
 }
 
-// Strike implements Body.
+// Strike implements Box.
 func (l *TreeCgroup) Strike() error {
 	err := l.Order()
 	if l.Finds && !l.Removed() {
@@ -188,7 +188,7 @@ func (l *TreeCgroup) takeAway() error {
 	return errors.Join(err, ignoring(l.rmdir(), unix.ENOENT))
 }
 
-// Remove implements Body.
+// Remove implements Box.
 func (l *TreeCgroup) Remove() error {
 	if l.Removed() {
 		return nil
@@ -251,7 +251,7 @@ func openRun(cgroup int, path string) (*RunCgroup, error) {
 	return &RunCgroup{l}, nil
 }
 
-// Close implements Body.
+// Close implements Box.
 func (l *TreeCgroup) Close() {
 	for _, fd := range []*int{&l.Dir, &l.killer, &l.events, &l.freezer} {
 		if *fd >= 0 {

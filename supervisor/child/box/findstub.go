@@ -118,7 +118,7 @@ func (id TreeID) killStubs(ctx context.Context) error {
 }
 
 // Hold opens a found stub.
-func (id TreeID) Hold(s Stat) (Body, error) {
+func (id TreeID) Hold(s Stat) (Box, error) {
 	held, err := HoldProcess(s.Pid, s.Start)
 	if err == nil && held == nil {
 		err = fs.ErrNotExist
@@ -127,7 +127,7 @@ func (id TreeID) Hold(s Stat) (Body, error) {
 		return nil, err
 	}
 	if id.Kind == KindPidNS {
-		return &InitBody{Pidfd: held}, nil
+		return &InitBox{Pidfd: held}, nil
 	}
 	// The stub's own: only what it raises itself is proof.
 	fd, err := unix.PidfdGetfd(int(held.Fd()), StubDeadSignal, 0)
@@ -138,5 +138,5 @@ func (id TreeID) Hold(s Stat) (Body, error) {
 	if what, err := os.Readlink(pathOf(fd)); what != "anon_inode:[eventfd]" { // any other file may never answer
 		return nil, errors.Join(fmt.Errorf("%w: the dead signal of stub %d is %q", ErrUnproved, s.Pid, what), err, deadSignal.Close(), held.Close())
 	}
-	return &WalkBody{Pid: s.Pid, Pidfd: held, DeadSignal: deadSignal}, nil
+	return &WalkBox{Pid: s.Pid, Pidfd: held, DeadSignal: deadSignal}, nil
 }

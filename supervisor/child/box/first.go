@@ -27,7 +27,7 @@ const (
 type First struct {
 	Pid   int
 	Start uint64
-	InitBody
+	InitBox
 }
 
 // Began is a run and its first process, in whichever cgroup that is.
@@ -39,10 +39,10 @@ type Began struct {
 // Order kills the process that we hold first: that need not wait for the kernel's lock on cgroups.
 func (b *Began) Order() error { return errors.Join(b.First.Order(), b.RunCgroup.Order()) }
 
-// Strike implements Body.
+// Strike implements Box.
 func (b *Began) Strike() error { return b.Order() } // its run's cgroup would find no other process
 
-// Dead implements Body: both have to be.
+// Dead implements Box: both have to be.
 func (b *Began) Dead() (bool, error) {
 	looks := b.looks.Load()
 	if dead, err := b.RunCgroup.Dead(); !dead || err != nil {
@@ -55,7 +55,7 @@ func (b *Began) Dead() (bool, error) {
 	return dead, err
 }
 
-// Close implements Body.
+// Close implements Box.
 func (b *Began) Close() {
 	b.First.Close()
 	b.RunCgroup.Close()
@@ -67,7 +67,7 @@ func HoldFirst(pid int, start uint64) (*First, error) {
 	if err != nil || held == nil {
 		return nil, err
 	}
-	return &First{pid, start, InitBody{held}}, nil
+	return &First{pid, start, InitBox{held}}, nil
 }
 
 // Name writes the run's first process down.
@@ -168,7 +168,7 @@ func holdNamed(pid int, start uint64) (*First, error) {
 	s, err := StatOf(pid)
 	switch {
 	case err == nil && s.Start == start && !wire.Readable(fd):
-		return &First{pid, start, InitBody{held}}, nil
+		return &First{pid, start, InitBox{held}}, nil
 	case errors.Is(err, os.ErrNotExist) && !wire.Readable(fd): // P2: a process that is hidden from us need not be dead
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrUnproved, err), held.Close())
 	case errors.Is(err, os.ErrNotExist):

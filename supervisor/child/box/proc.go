@@ -139,31 +139,31 @@ func SignalHeld(pidfd *os.File, sig unix.Signal) error {
 	})
 }
 
-// InitBody is the init of a PID namespace: everything in the namespace dies with it.
-type InitBody struct{ Pidfd *os.File }
+// InitBox is the init of a PID namespace: everything in the namespace dies with it.
+type InitBox struct{ Pidfd *os.File }
 
-// Order implements Body.
-func (b *InitBody) Order() error { return SignalHeld(b.Pidfd, unix.SIGKILL) }
+// Order implements Box.
+func (b *InitBox) Order() error { return SignalHeld(b.Pidfd, unix.SIGKILL) }
 
-// Strike implements Body.
-func (b *InitBody) Strike() error { return b.Order() }
+// Strike implements Box.
+func (b *InitBox) Strike() error { return b.Order() }
 
-// Insist implements Body.
-func (b *InitBody) Insist() error { return nil }
+// Insist implements Box.
+func (b *InitBox) Insist() error { return nil }
 
-// Seal implements Body.
-func (b *InitBody) Seal() {} // no process comes late: the guardians know each stub before it may start one
+// Seal implements Box.
+func (b *InitBox) Seal() {} // no process comes late: the guardians know each stub before it may start one
 
 // Dead is proof: an init is reported dead only after the kernel has killed and reaped all the others.
-func (b *InitBody) Dead() (bool, error) { return wire.Ready(b.Pidfd) }
+func (b *InitBox) Dead() (bool, error) { return wire.Ready(b.Pidfd) }
 
-// Remove implements Body.
-func (b *InitBody) Remove() error { return nil } // nobody can fork into a namespace whose init is dead
+// Remove implements Box.
+func (b *InitBox) Remove() error { return nil } // nobody can fork into a namespace whose init is dead
 
-// Wake implements Body.
-func (b *InitBody) Wake() (int, int16, time.Duration) {
+// Wake implements Box.
+func (b *InitBox) Wake() (int, int16, time.Duration) {
 	return int(b.Pidfd.Fd()), unix.POLLIN, 20 * time.Millisecond
 }
 
-// Close implements Body.
-func (b *InitBody) Close() { _ = b.Pidfd.Close() }
+// Close implements Box.
+func (b *InitBox) Close() { _ = b.Pidfd.Close() }

@@ -13,13 +13,13 @@ import (
 	"understudy/supervisor/child/wire"
 )
 
-// WalkBody is a stub that is subreaper of its tree, without any container: walks of /proc find the tree.
+// WalkBox is a stub that is subreaper of its tree, without any container: walks of /proc find the tree.
 //
 // No number of walks that find nothing is proof: each takes longer than a process needs that forks its successor and goes,
 // and chains of such processes slip through. Proof is the kernel's word to the stub, ECHILD, that it has no child left. The
 // stub then raises a dead signal, an eventfd shared by all who kill. A stub that died without it proves nothing: its
 // descendants are orphans that no walk finds any more.
-type WalkBody struct {
+type WalkBox struct {
 	Pid        int
 	Pidfd      *os.File
 	DeadSignal *os.File
@@ -42,21 +42,21 @@ func Ring(fd int) error {
 }
 
 // Order tells the stub to end its tree.
-func (b *WalkBody) Order() error {
+func (b *WalkBox) Order() error {
 	return errors.Join(SignalHeld(b.Pidfd, unix.SIGTERM), SignalHeld(b.Pidfd, unix.SIGCONT))
 }
 
 // Strike also kills the processes that a walk finds: the stub may be stopped or starved.
-func (b *WalkBody) Strike() error { return errors.Join(b.Order(), KillBelow(b.Pid)) }
+func (b *WalkBox) Strike() error { return errors.Join(b.Order(), KillBelow(b.Pid)) }
 
-// Insist implements Body.
-func (b *WalkBody) Insist() error { return nil }
+// Insist implements Box.
+func (b *WalkBox) Insist() error { return nil }
 
-// Seal implements Body.
-func (b *WalkBody) Seal() {} // as for InitBody
+// Seal implements Box.
+func (b *WalkBox) Seal() {} // as for InitBox
 
-// Dead implements Body.
-func (b *WalkBody) Dead() (bool, error) {
+// Dead implements Box.
+func (b *WalkBox) Dead() (bool, error) {
 	gone, err := wire.Ready(b.Pidfd)
 	if err != nil {
 		return false, err
@@ -71,16 +71,16 @@ func (b *WalkBody) Dead() (bool, error) {
 	return false, nil
 }
 
-// Remove implements Body.
-func (b *WalkBody) Remove() error { return nil }
+// Remove implements Box.
+func (b *WalkBox) Remove() error { return nil }
 
-// Wake implements Body.
-func (b *WalkBody) Wake() (int, int16, time.Duration) {
+// Wake implements Box.
+func (b *WalkBox) Wake() (int, int16, time.Duration) {
 	return int(b.DeadSignal.Fd()), unix.POLLIN, 2 * time.Millisecond
 }
 
-// Close implements Body.
-func (b *WalkBody) Close() {
+// Close implements Box.
+func (b *WalkBox) Close() {
 	_ = b.Pidfd.Close()
 	_ = b.DeadSignal.Close()
 }

@@ -130,7 +130,7 @@ func probeStub(ctx context.Context, c box.Container) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	err = box.KillUntilDead(ctx, s.Body, true)
+	err = box.KillUntilDead(ctx, s.Box, true)
 	s.Abort()
 	return err
 }

@@ -217,7 +217,7 @@ func (g *guardian) wait() {
 		g.polls[3].Fd = int32(g.twin.Fd())
 	}
 	for b := range g.decider.Dying() {
-		p, holds := b.(*heldBody)
+		p, holds := b.(*heldBox)
 		if !holds {
 			continue
 		}

@@ -16,12 +16,12 @@ import (
 
 // Open implements guard.Hands: it fails rather than open another object of the same name.
 func (g *guardian) Open(m *guard.Message) (guard.Box, error) {
-	b, err := openBody(m.Box, wire.FileOf(m))
+	b, err := openBox(m.Box, wire.FileOf(m))
 	if err == nil {
-		return &heldBody{Body: b, cgroup: m.Box.Kind == box.KindCgroup}, nil
+		return &heldBox{Box: b, cgroup: m.Box.Kind == box.KindCgroup}, nil
 	}
 	switch {
-	case m.Seq > 0 && m.Op == guard.OpBody: // it waits at its gate
+	case m.Seq > 0 && m.Op == guard.OpJoin: // it waits at its gate
 	case m.Box.Kind == box.KindCgroup && box.Vanished(m.Box.Path): // P3: the tree may hold a process that has left the cgroup, which follows
 		return nil, nil
 	case errors.Is(err, errGone) && m.Box.Kind == box.KindPidNS:
@@ -95,22 +95,22 @@ func dupOf(file *os.File) (fd int, err error) {
 	return fd, err
 }
 
-// heldBody is a box that a guardian holds.
-type heldBody struct {
-	box.Body
+// heldBox is a box that a guardian holds.
+type heldBox struct {
+	box.Box
 	cgroup bool // a cgroup, which holds the others of its tree
 }
 
 // Order implements guard.Box.
-func (p *heldBody) Order() { _ = p.Body.Order() }
+func (p *heldBox) Order() { _ = p.Box.Order() }
 
 // Waits implements guard.Box: an order to a cgroup may wait for the kernel's lock.
-func (p *heldBody) Waits() bool { return p.cgroup }
+func (p *heldBox) Waits() bool { return p.cgroup }
 
 // Look implements guard.Box.
-func (p *heldBody) Look(rest bool) guard.Look {
+func (p *heldBox) Look(rest bool) guard.Look {
 	remove := rest || !p.cgroup
-	dead, err := guard.KillOnce(p.Body, remove)
+	dead, err := guard.KillOnce(p.Box, remove)
 	if dead && remove {
 		return guard.Look{Dead: true}
 	}
@@ -123,8 +123,8 @@ func (p *heldBody) Look(rest bool) guard.Look {
 
 var errGone = errors.New("it is gone")
 
-// openBody opens a box that another process named.
-func openBody(ref *guard.Ref, deadSignal *os.File) (box.Body, error) {
+// openBox opens a box that another process named.
+func openBox(ref *guard.Ref, deadSignal *os.File) (box.Box, error) {
 	if ref.Kind == box.KindCgroup {
 		return box.OpenTreeCgroup(ref.Path, ref.Inode)
 	}
@@ -136,12 +136,12 @@ func openBody(ref *guard.Ref, deadSignal *os.File) (box.Body, error) {
 		return nil, fmt.Errorf("process %d: %w", ref.Pid, errGone)
 	}
 	if ref.Kind == box.KindPidNS {
-		return &box.InitBody{Pidfd: held}, nil
+		return &box.InitBox{Pidfd: held}, nil
 	}
 	if deadSignal == nil {
 		return nil, errors.Join(errors.New("stub without a dead signal"), held.Close())
 	}
-	return &box.WalkBody{Pid: ref.Pid, Pidfd: held, DeadSignal: deadSignal}, nil
+	return &box.WalkBox{Pid: ref.Pid, Pidfd: held, DeadSignal: deadSignal}, nil
 }
 
 // leftBy is the box of a walked tree whose stub is gone: nil, if the stub has seen the tree dead.

@@ -55,7 +55,7 @@ func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
 		"a stub that is to be let go":            {kind: box.KindWalk, deadSignal: deadSignal(), seq: 1, refused: true},
 		"a stub whose word did not come with it": {kind: box.KindWalk, refused: true},
 	} {
-		m := &guard.Message{Op: guard.OpBody, Seq: c.seq, Box: &guard.Ref{Kind: c.kind, Pid: os.Getpid(), Start: 1}}
+		m := &guard.Message{Op: guard.OpJoin, Seq: c.seq, Box: &guard.Ref{Kind: c.kind, Pid: os.Getpid(), Start: 1}}
 		if c.deadSignal != nil {
 			m.Along = c.deadSignal
 		}

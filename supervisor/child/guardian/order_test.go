@@ -23,7 +23,7 @@ func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = box.KillUntilDead(context.Background(), l, true) })
-	b, err := openBody(&guard.Ref{Kind: box.KindCgroup, Path: l.Path}, nil)
+	b, err := openBox(&guard.Ref{Kind: box.KindCgroup, Path: l.Path}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestTheFirstOrderOfDeathLooksAtNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &heldBody{Body: &box.WalkBody{Pid: cmd.Process.Pid, Pidfd: os.NewFile(uintptr(held), "stub")}}
+	b := &heldBox{Box: &box.WalkBox{Pid: cmd.Process.Pid, Pidfd: os.NewFile(uintptr(held), "stub")}}
 	defer b.Close()
 	if cost := testing.AllocsPerRun(3, b.Order); cost > 20 {
 		t.Errorf("it takes %v allocations", cost)
@@ -72,7 +72,7 @@ func TestTheFirstOrderOfDeathLooksAtNothing(t *testing.T) {
 func BenchmarkFirstOrderOfDeath(b *testing.B) {
 	const trees = 200
 	base := place(b)
-	var all []*heldBody
+	var all []*heldBox
 	for range trees {
 		l, err := box.MakeTreeCgroup(base, "bench", "")
 		if err != nil {
@@ -100,7 +100,7 @@ func BenchmarkFirstOrderOfDeath(b *testing.B) {
 		if err := in.Name(one); err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, &heldBody{Body: one}, &heldBody{Body: l, cgroup: true})
+		all = append(all, &heldBox{Box: one}, &heldBox{Box: l, cgroup: true})
 	}
 	for b.Loop() {
 		for _, p := range all {

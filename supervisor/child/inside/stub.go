@@ -24,7 +24,7 @@ type Stub struct {
 	Process    *os.Process
 	Link       wire.Link
 	DeadSignal *os.File // walk only
-	Body       box.Body
+	Box        box.Box
 }
 
 // ForkStub forks a stub, whose program gets these files, and which itself runs with env. It must run on a thread that lives as long as the
@@ -54,7 +54,7 @@ func ForkStub(c box.Container, mark, by string, program [3]*os.File, env []strin
 	}
 	s.Pid = s.Process.Pid
 	held := os.NewFile(uintptr(pidfd), "stub")
-	s.Body = &box.InitBody{Pidfd: held}
+	s.Box = &box.InitBox{Pidfd: held}
 	own, err := box.StatOf(s.Pid)
 	if err != nil {
 		s.Abort()
@@ -62,7 +62,7 @@ func ForkStub(c box.Container, mark, by string, program [3]*os.File, env []strin
 	}
 	s.Start = own.Start
 	if c.Kind == box.KindWalk {
-		s.Body = &box.WalkBody{Pid: s.Pid, Pidfd: held, DeadSignal: s.DeadSignal}
+		s.Box = &box.WalkBox{Pid: s.Pid, Pidfd: held, DeadSignal: s.DeadSignal}
 	}
 	return s, nil
 }
@@ -124,8 +124,8 @@ func (s *Stub) Abort() {
 func (s *Stub) discard() {
 	_ = s.Link.File.Close()
 	switch {
-	case s.Body != nil:
-		s.Body.Close()
+	case s.Box != nil:
+		s.Box.Close()
 	case s.DeadSignal != nil:
 		_ = s.DeadSignal.Close()
 	}

@@ -19,7 +19,7 @@ func (cv *copiesView) copyOf(t *tree) *proc {
 
 // promotes makes a copy the primary. World.mu is held.
 func (cv *copiesView) promotes(p *proc, token int64) {
-	cv.bodyOf(p.tree).diverges = true
+	cv.flawsOf(p.tree).diverges = true
 	p.copy.primary, p.copy.follows, p.copy.from = true, "", ""
 	p.tree.aside = ""
 	for _, q := range p.tree.all() {

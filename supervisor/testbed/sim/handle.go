@@ -181,7 +181,7 @@ func (p *process) Wait(ctx context.Context) (child.ExitStatus, error) {
 
 // Kill implements host.Process: it and its offspring.
 func (p *process) Kill(ctx context.Context) error {
-	return guard.KillUntilDead(ctx, &awaited{of: p.tree, by: p.inc.gate, body: start{p.proc}}, true)
+	return guard.KillUntilDead(ctx, &awaited{of: p.tree, by: p.inc.gate, box: start{p.proc}}, true)
 }
 
 // Astray implements host.Process.

@@ -133,10 +133,10 @@ type heldTree struct {
 	by *guardian
 }
 
-// Order implements guard.Body.
+// Order implements guard.Box.
 func (p heldTree) Order() { p.strike() }
 
-// Look implements guard.Body.
+// Look implements guard.Box.
 func (p heldTree) Look(bool) guard.Look {
 	if dead, _ := guard.KillOnce(whole{container{p.tree}}, true); dead {
 		return guard.Look{Dead: true}
@@ -144,10 +144,10 @@ func (p heldTree) Look(bool) guard.Look {
 	return guard.Look{Again: strikeAgain}
 }
 
-// Waits implements guard.Body.
+// Waits implements guard.Box.
 func (p heldTree) Waits() bool { return true }
 
-// Close implements guard.Body.
+// Close implements guard.Box.
 func (p heldTree) Close() { delete(p.known, p.by) }
 
 // closeSession is what the guardian does beside its loop: the real one's election.CloseEncoded over this network.

@@ -115,7 +115,7 @@ func (t whole) Dead() (bool, error) { return len(t.procs) == 0, nil }
 type awaited struct {
 	of      *tree
 	by      *gate
-	body    guard.Killable
+	box     guard.Killable
 	changed chan struct{} // closed at the first change since the last look
 }
 
@@ -129,15 +129,15 @@ func (a *awaited) do(f func() error) error {
 }
 
 // Strike implements guard.Awaited.
-func (a *awaited) Strike() error { return a.do(a.body.Strike) }
+func (a *awaited) Strike() error { return a.do(a.box.Strike) }
 
 // Insist implements guard.Awaited.
-func (a *awaited) Insist() error { return a.do(a.body.Insist) }
+func (a *awaited) Insist() error { return a.do(a.box.Insist) }
 
 // Seal implements guard.Awaited.
 func (a *awaited) Seal() {
 	_ = a.do(func() error {
-		a.body.Seal()
+		a.box.Seal()
 		return nil
 	})
 }
@@ -147,14 +147,14 @@ func (a *awaited) Dead() (dead bool, err error) {
 	dead = true
 	err = a.do(func() (err error) {
 		a.changed = a.of.changed
-		dead, err = a.body.Dead()
+		dead, err = a.box.Dead()
 		return err
 	})
 	return dead, err
 }
 
 // Remove implements guard.Awaited.
-func (a *awaited) Remove() error { return a.do(a.body.Remove) }
+func (a *awaited) Remove() error { return a.do(a.box.Remove) }
 
 // Rest implements guard.Awaited.
 func (a *awaited) Rest(ctx context.Context) {
@@ -166,7 +166,7 @@ func (a *awaited) Rest(ctx context.Context) {
 
 // kill kills all of a tree for a process behind a gate.
 func (t *tree) kill(ctx context.Context, by *gate) error {
-	return guard.KillUntilDead(ctx, &awaited{of: t, by: by, body: whole{container{t}}}, true)
+	return guard.KillUntilDead(ctx, &awaited{of: t, by: by, box: whole{container{t}}}, true)
 }
 
 // killHands kill a tree for the supervisor that made it.
@@ -198,8 +198,8 @@ func (t killHands) Parts() (parts []guard.Part, around guard.Awaited, release fu
 	return parts, t.awaits(container{t.tree}), func() {}
 }
 
-func (t *handle) awaits(body guard.Killable) *awaited {
-	return &awaited{of: t.tree, by: t.guard.inc.gate, body: body}
+func (t *handle) awaits(box guard.Killable) *awaited {
+	return &awaited{of: t.tree, by: t.guard.inc.gate, box: box}
 }
 
 // Dead implements guard.KillHands.

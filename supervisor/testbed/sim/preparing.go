@@ -14,19 +14,19 @@ const (
 
 func (p *Plan) prepares() bool { return p.Replicated && p.Seed/replicatedIn%2 == 0 }
 
-// body is the data of one copy, as far as it keeps it from being used. World.mu guards it.
-type body struct {
+// copyFlaws is what keeps the data of one copy from being used. World.mu guards it.
+type copyFlaws struct {
 	diverges bool // it was promoted, and has not been prepared since
 	torn     bool // prepare or reclone has begun to change it, and has not succeeded
 }
 
-// bodyOf is that of the copy in a tree.
-func (cv *copiesView) bodyOf(t *tree) *body {
+// flawsOf is those of the copy in a tree.
+func (cv *copiesView) flawsOf(t *tree) *copyFlaws {
 	key := effectKey{t.node, t.service}
-	if cv.bodies[key] == nil {
-		cv.bodies[key] = &body{}
+	if cv.flaws[key] == nil {
+		cv.flaws[key] = &copyFlaws{}
 	}
-	return cv.bodies[key]
+	return cv.flaws[key]
 }
 
 // refuses reports whether a copy cannot follow another node's: its data has gone another way.
@@ -53,7 +53,7 @@ func (cv *copiesView) prepares(t *tree, p *proc, active string) {
 	if active == "" || active == t.node {
 		cv.check.broken("data", "%s runs on %s, and no other copy of %s is promoted", p.program, t.node, t.service)
 	}
-	cv.bodyOf(t).torn, p.copy.follows = true, active
+	cv.flawsOf(t).torn, p.copy.follows = true, active
 	cv.check.tally.cover.saw("standby", p.program, "standby")
 }
 
@@ -72,20 +72,20 @@ func (cv *copiesView) prepared(p *proc, status child.ExitStatus) {
 	if p.program == recloneCommand {
 		cv.data[key] = theirs
 	}
-	*cv.bodyOf(t) = body{}
+	*cv.flawsOf(t) = copyFlaws{}
 	cv.say("%s: the copy of %s is like that on %s (%s)", t.node, t.service, p.copy.follows, p.program)
 }
 
 // begins demands that the data of a copy that starts is whole. World.mu is held.
 func (cv *copiesView) begins(t *tree) {
-	if cv.bodyOf(t).torn {
+	if cv.flawsOf(t).torn {
 		cv.check.broken("data", "the copy of %s starts on %s with data that is half prepared", t.service, t.node)
 	}
 }
 
 // turns has a copy follow another node's. World.mu is held.
 func (cv *copiesView) turns(t *tree, p *proc, active string) {
-	if cv.plan.prepares() && cv.bodyOf(t).diverges {
+	if cv.plan.prepares() && cv.flawsOf(t).diverges {
 		cv.check.broken("data", "the copy of %s on %s was the primary, and is to follow %s without having been prepared", t.service, t.node, active)
 	}
 	if cv.refuses(t, active) {

@@ -102,7 +102,7 @@ type copiesView struct {
 	data   map[effectKey]*revision
 	acked  map[string]*revision // by service: the newest that was acknowledged
 	notes  map[effectKey][]byte
-	bodies map[effectKey]*body
+	flaws  map[effectKey]*copyFlaws
 	wiped  int             // how often ZooKeeper has lost its data
 	given  map[string]int  // by service: how often an operator has given data up
 	asks   map[string]bool // by service: nobody is promoted until an operator says which data may be lost
@@ -113,7 +113,7 @@ type copiesView struct {
 func newCopiesView(w *world) copiesView {
 	return copiesView{
 		world: w, rng: w.stream("copies"), data: map[effectKey]*revision{}, acked: map[string]*revision{}, notes: map[effectKey][]byte{}, odd: map[string]int{},
-		bodies: map[effectKey]*body{}, asks: map[string]bool{}, given: map[string]int{}, hiding: newHiding(),
+		flaws: map[effectKey]*copyFlaws{}, asks: map[string]bool{}, given: map[string]int{}, hiding: newHiding(),
 	}
 }
 
@@ -263,7 +263,7 @@ func (o *operator) letCount(service string) {
 	o.mu.Lock()
 	asks, chooses := o.copies.asks[service], o.rng.IntN(2) == 0
 	whole := slices.DeleteFunc(slices.Clone(o.nodes), func(n *node) bool {
-		b := o.copies.bodies[effectKey{n.name, service}]
+		b := o.copies.flaws[effectKey{n.name, service}]
 		return b != nil && b.torn || n.index == o.plan.Ineligible
 	})
 	chooses = len(whole) > 0 && (chooses || len(whole) < len(o.nodes)) // others may be too few to be compared

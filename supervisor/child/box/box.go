@@ -27,8 +27,8 @@ type Container struct {
 // ErrUnproved says that a death was ordered but not proved. It never means dead.
 var ErrUnproved = guard.ErrUnproved
 
-// Body is a process or container that can be killed whole.
-type Body interface {
+// Box is a process or container that can be killed whole.
+type Box interface {
 	guard.Killable // its Strike is order, and also kills processes that order may leave out, if it finds them
 	// Order orders the death of everything in it. It neither waits nor looks, because other orders follow it.
 	Order() error
@@ -40,8 +40,8 @@ type Body interface {
 // ErrNotSeen says that no live process of a tree was found. That is no proof: the lease of its supervisor has to end first.
 var ErrNotSeen = errors.New("no live process is seen")
 
-// Awaited is a body whose death this process waits for.
-type Awaited struct{ Body }
+// Awaited is a box whose death this process waits for.
+type Awaited struct{ Box }
 
 // Rest implements guard.Awaited.
 func (b Awaited) Rest(context.Context) {
@@ -49,7 +49,7 @@ func (b Awaited) Rest(context.Context) {
 	Sleep(fd, events, min(patience, 20*time.Millisecond))
 }
 
-// KillUntilDead kills a body until its death is proved; with remove, it also removes the container.
-func KillUntilDead(ctx context.Context, b Body, remove bool) error {
+// KillUntilDead kills a box until its death is proved; with remove, it also removes the container.
+func KillUntilDead(ctx context.Context, b Box, remove bool) error {
 	return guard.KillUntilDead(ctx, Awaited{b}, remove)
 }
