@@ -39,7 +39,7 @@ func TestFormerLeaseArithmetic(t *testing.T) {
 func TestNoLeaseOutlastsTheWaitOfWhoCannotTrustASessionsEnd(t *testing.T) {
 	for session := MinTimeout; session <= 40*time.Second; session += 100 * time.Millisecond {
 		dead := LeaseLength(session) + AfterLease(session)
-		if dog := Watchdog(session); dog > 0 { // the last feed, and its timeout
+		if fed := Watchdog(session); fed > 0 { // the last feed, and its timeout
 			dead = max(dead, session-2*beatEvery(session)-session/4)
 		}
 		wait := FormerLease{Session: session, Others: true}.Wait(0)

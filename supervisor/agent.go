@@ -58,7 +58,7 @@ func (a *answerer) answerAll(ctx context.Context) {
 		if err == nil {
 			log.Info("listening", "address", l.Addr().String())
 			a.promises.Listening(a.machine.Now())
-			a.lend(ctx, l)
+			a.share(ctx, l)
 			err = server.Serve(ctx, l)
 			told = false
 		}
@@ -95,8 +95,8 @@ func (a *Agent) open(ctx context.Context) (net.Listener, error) {
 	return listen.Listen(ctx, "tcp", a.Listen)
 }
 
-// lend shares the listener and the keys with the guardians, so that they can answer when the supervisor is dead or frozen.
-func (a *answerer) lend(ctx context.Context, l net.Listener) {
+// share shares the listener and the keys with the guardians, so that they can answer when the supervisor is dead or frozen.
+func (a *answerer) share(ctx context.Context, l net.Listener) {
 	select {
 	case <-a.guarded:
 	case <-ctx.Done():

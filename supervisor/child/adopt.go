@@ -34,7 +34,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	}
 	cfg.Container = c.Container
 	g := newGuard(cfg)
-	l := guard.Handover{Seq: c.Seq, Trees: c.Trees, Lease: guard.HandoverLease{Number: c.Epoch.Number, Ticket: c.Epoch.Ticket, Deadline: c.Epoch.Deadline}}
+	l := guard.Handover{Seq: c.Seq, Trees: c.Trees, Lease: guard.HandoverLease{Number: c.Lease.Number, Ticket: c.Lease.Ticket, Deadline: c.Lease.Deadline}}
 	if c.Listener != nil {
 		l.Note, l.Listener = c.Listener.Note, reexec.TakeFile(c.Listener.File, "listener")
 	}
@@ -49,7 +49,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 		}
 		g.guardians.at[i], l.Acked[i] = process, s.Acked
 	}
-	for _, t := range c.Epoch.Trees {
+	for _, t := range c.Lease.Trees {
 		tree, err := g.adoptTree(t)
 		if err != nil {
 			return nil, fmt.Errorf("tree %s: %w", t.ID.Name, err)

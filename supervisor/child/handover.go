@@ -31,10 +31,10 @@ type carried struct {
 	Container box.Container      `json:"container"`
 	Seq       uint64             `json:"seq"`
 	Trees     uint64             `json:"trees"`
-	Guardians [2]carriedGuardian `json:"seats"`
-	Epoch     carriedEpoch       `json:"epoch"`
-	Listener  *carriedListener   `json:"lent,omitempty"`
-	Watchdog  *carriedWatchdog   `json:"dog,omitempty"`
+	Guardians [2]carriedGuardian `json:"guardians"`
+	Lease     carriedLease       `json:"lease"`
+	Listener  *carriedListener   `json:"shared,omitempty"`
+	Watchdog  *carriedWatchdog   `json:"watchdog,omitempty"`
 }
 
 type carriedGuardian struct {
@@ -45,7 +45,7 @@ type carriedGuardian struct {
 	Speaks int    `json:"speaks,omitempty"`
 }
 
-type carriedEpoch struct {
+type carriedLease struct {
 	Number   uint64        `json:"number"`
 	Ticket   []byte        `json:"ticket"`
 	Deadline time.Duration `json:"deadline"`
@@ -77,7 +77,7 @@ type carriedStub struct {
 	Pid        int    `json:"pid"`
 	Start      uint64 `json:"start"`
 	Socket     int    `json:"socket"`
-	DeadSignal int    `json:"witness,omitempty"`
+	DeadSignal int    `json:"dead_signal,omitempty"`
 }
 
 type carriedListener struct {
@@ -167,7 +167,7 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 		return nil, err
 	}
 	c := carried{Container: g.cfg.Container, Seq: l.Seq, Trees: l.Trees}
-	c.Epoch = carriedEpoch{Number: number, Ticket: l.Lease.Ticket, Deadline: l.Lease.Deadline}
+	c.Lease = carriedLease{Number: number, Ticket: l.Lease.Ticket, Deadline: l.Lease.Deadline}
 	for i, s := range g.guardians.at {
 		c.Guardians[i], err = s.carry(h, l.Acked[i])
 		if err != nil {
@@ -179,7 +179,7 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 		if err != nil {
 			return nil, err
 		}
-		c.Epoch.Trees = append(c.Epoch.Trees, tree)
+		c.Lease.Trees = append(c.Lease.Trees, tree)
 	}
 	if l.Listener != nil {
 		fd, err := h.duplicate(l.Listener.(*os.File))

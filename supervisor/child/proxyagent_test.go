@@ -59,8 +59,8 @@ func TestGuardiansAnswerAtALentListener(t *testing.T) {
 			id := p.do(command{Do: "tree", Epoch: 2, Name: "a"}).ID
 			p.do(command{Do: "start", Name: "a", Script: stubborn})
 			p.ready()
-			old := p.do(command{Do: "lend", Name: "old"}).ID.Name
-			addr := p.do(command{Do: "lend", Name: "new"}).ID.Name
+			old := p.do(command{Do: "share", Name: "old"}).ID.Name
+			addr := p.do(command{Do: "share", Name: "new"}).ID.Name
 
 			note, by, dead := inquire(t, addr, id.Mark)
 			if note != "new" || dead && wire.Now() < end {

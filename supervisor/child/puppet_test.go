@@ -300,7 +300,7 @@ func puppetLoop(
 	}
 }
 
-var lent []net.Listener // by a puppet
+var shared []net.Listener // by a puppet
 
 func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[string]*Process, c command) (r reply, err error) {
 	dir := os.Args[2]
@@ -372,7 +372,7 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		return r, trees[c.Name].End(ctx)
 	case "finish":
 		return r, g.Finish(c.Epoch)
-	case "lend": // and accept nothing
+	case "share": // and accept nothing
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return r, err
@@ -382,7 +382,7 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 			return r, err
 		}
 		r.ID.Name = l.Addr().String()
-		lent = append(lent, l)
+		shared = append(shared, l)
 		return r, g.Lend(file, []byte(c.Name))
 	case "serve":
 		return r, bothServe(ctx, g, len(trees))
@@ -395,5 +395,5 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 
 // fake is a fake watchdog that a command names.
 func fake(dir string, c command) Watchdog {
-	return Watchdog{Path: filepath.Join(dir, c.Script+"dog"), Timeout: fakeTimeout, After: fakeAfter}
+	return Watchdog{Path: filepath.Join(dir, c.Script+"watchdog"), Timeout: fakeTimeout, After: fakeAfter}
 }

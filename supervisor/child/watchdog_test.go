@@ -25,9 +25,9 @@ const (
 
 // openFakeWatchdog opens what a fakeWatchdog listens at. As with the real device, only the last copy's end is a close.
 func openFakeWatchdog(path string, timeout time.Duration) (*device.Device, error) {
-	path, permanent := strings.CutSuffix(path, permanently+"dog")
+	path, permanent := strings.CutSuffix(path, permanently+"watchdog")
 	if permanent {
-		path += "dog"
+		path += "watchdog"
 	}
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -59,7 +59,7 @@ type fakeWatchdog struct {
 
 func newFakeWatchdog(t *testing.T, dir string) *fakeWatchdog {
 	t.Helper()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dog"), Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "watchdog"), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,25 +18,25 @@ type Op string
 
 // From a supervisor to its guardians.
 const (
-	OpSetup    Op = "setup"   // who you are
-	OpTwin     Op = "twin"    // the other guardian, which comes along
-	OpBegin    Op = "begin"   // a new epoch, with the ticket that closes its session
-	OpExtend   Op = "extend"  // the epoch's deadline
-	OpShorten  Op = "shorten" // the same, earlier than it was; Grace is until when after it a death has to be proved
-	OpFinish   Op = "finish"  // the epoch is over and nothing is to be closed
-	OpEnd      Op = "end"     // end the epoch now
-	OpTree     Op = "tree"    // a new tree
-	OpJoin     Op = "stub"    // something alive joins a tree; what it takes to hold that comes along
-	OpShed     Op = "shed"    // one of those is proved dead
-	OpDrop     Op = "drop"    // the tree is proved dead and its container removed
-	OpEffects  Op = "effects" // the tree's processes may have effects; Ticket says how to undo them
-	OpSettled  Op = "settled" // of a dead tree: they are undone (OK), or the supervisor keeps them for its next session
-	OpShare    Op = "lend"    // answer at the listener that comes along when the supervisor does not
-	OpWatchdog Op = "dog"     // feed the watchdog that comes along
-	OpUnwatch  Op = "undog"   // let go of it
-	OpArm      Op = "arm"     // the watchdog is for this tree; Grace is until when after the lease
-	OpMove     Op = "move"    // from now on the tree lives under this epoch; Release replaces the former one
-	OpPing     Op = "heed"    // answer, to show that you are awake
+	OpSetup    Op = "setup"    // who you are
+	OpTwin     Op = "twin"     // the other guardian, which comes along
+	OpBegin    Op = "begin"    // a new epoch, with the ticket that closes its session
+	OpExtend   Op = "extend"   // the epoch's deadline
+	OpShorten  Op = "shorten"  // the same, earlier than it was; Grace is until when after it a death has to be proved
+	OpFinish   Op = "finish"   // the epoch is over and nothing is to be closed
+	OpEnd      Op = "end"      // end the epoch now
+	OpTree     Op = "tree"     // a new tree
+	OpJoin     Op = "join"     // something alive joins a tree; what it takes to hold that comes along
+	OpShed     Op = "shed"     // one of those is proved dead
+	OpDrop     Op = "drop"     // the tree is proved dead and its container removed
+	OpEffects  Op = "effects"  // the tree's processes may have effects; Ticket says how to undo them
+	OpSettled  Op = "settled"  // of a dead tree: they are undone (OK), or the supervisor keeps them for its next session
+	OpShare    Op = "share"    // answer at the listener that comes along when the supervisor does not
+	OpWatchdog Op = "watchdog" // feed the watchdog that comes along
+	OpUnwatch  Op = "unwatch"  // let go of it
+	OpArm      Op = "arm"      // the watchdog is for this tree; Grace is until when after the lease
+	OpMove     Op = "move"     // from now on the tree lives under this epoch; Release replaces the former one
+	OpPing     Op = "ping"     // answer, to show that you are awake
 )
 
 // From a guardian to its supervisor.
@@ -56,7 +56,7 @@ type Message struct {
 	Deadline time.Duration `json:"deadline,omitempty"`
 	Ticket   []byte        `json:"ticket,omitempty"`
 	Release  []byte        `json:"release,omitempty"`
-	Box      *Ref          `json:"body,omitempty"`
+	Box      *Ref          `json:"box,omitempty"`
 	Mark     string        `json:"mark,omitempty"` // of a tree that has no cgroup
 	Name     string        `json:"name,omitempty"` // of a tree, for the log
 	Log      *LogStyle     `json:"log,omitempty"`  // of a setup

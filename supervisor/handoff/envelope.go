@@ -14,7 +14,7 @@ import (
 )
 
 // version is the envelope's. It changes when an image that does not know a new field must not ignore it.
-const version = 2
+const version = 3
 
 // Versions are those that this image goes on with.
 func Versions() []int { return []int{version} }

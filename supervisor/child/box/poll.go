@@ -100,8 +100,8 @@ func WaitFor(process *os.Process) (*os.ProcessState, error) {
 	}
 	var rung <-chan struct{}
 	var forget func()
-	lent := process.WithHandle(func(pidfd uintptr) { rung, forget, err = p.watch(int(pidfd), unix.POLLIN) })
-	err = errors.Join(lent, err)
+	handleErr := process.WithHandle(func(pidfd uintptr) { rung, forget, err = p.watch(int(pidfd), unix.POLLIN) })
+	err = errors.Join(handleErr, err)
 	if err != nil {
 		return process.Wait()
 	}

@@ -88,8 +88,8 @@ func (g *guardian) keepWatchdog(file *os.File) error {
 
 // dupOf duplicates a file's descriptor: both share all settings.
 func dupOf(file *os.File) (fd int, err error) {
-	err = wire.Using(file, func(lent int) (err error) {
-		fd, err = unix.FcntlInt(uintptr(lent), unix.F_DUPFD_CLOEXEC, 0)
+	err = wire.Using(file, func(held int) (err error) {
+		fd, err = unix.FcntlInt(uintptr(held), unix.F_DUPFD_CLOEXEC, 0)
 		return err
 	})
 	return fd, err

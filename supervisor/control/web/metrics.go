@@ -142,26 +142,26 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	roleDesc    = desc("role", "1 for the role that the service has on this node, 0 for the others.", "service", "role")
-	healthDesc  = desc("healthy", "1 while the service is active on this node, ready and not failing; else 0.", "service")
-	ableDesc    = desc("can_take_over", "1 while the service stands by on this node and nothing keeps it from starting here; else 0.", "service")
-	tokenDesc   = desc("token", "The token of the newest activation on this node; 0 before the first.", "service")
-	sinceDesc   = desc("role_since_seconds", "When the service took its role on this node, in seconds since 1970.", "service")
-	copyDesc    = desc("copy_role", "1 for what this node's copy of a replicated service is, 0 for what else it could be.", "service", "role")
-	dataDesc    = desc("copy_promotion", "The token of the newest promotion whose data this node's copy has; 0: of none.", "service")
-	farDesc     = desc("copy_position", "The newest position of this node's copy.", "service")
-	askedDesc   = desc("copy_position_age_seconds", "How long ago this node's copy reported that position.", "service")
-	seesDesc    = desc("copy_reaches_primary", "1 while this node reaches the primary from outside, 0 while it does not; missing where it cannot tell.", "service")
-	leaseDesc   = desc("lease_remaining_seconds", "How long the lease lasts if no further heartbeat is acknowledged; 0 without one.")
-	sessionDesc = desc("session", "1 while there is a session with ZooKeeper and its lease lasts.")
-	heldDesc    = desc("failsafe", "1 while ZooKeeper is gone and all other nodes agreed not to start the service.")
-	faultDesc   = desc("config_fault", "1 while a changed config is not taken up.")
-	dogDesc     = desc("watchdog_armed", "1 while the watchdog resets this machine unless it is fed.", "device", "mode")
-	buildDesc   = desc("build_info", "Always 1.", "version", "go", "node")
+	roleDesc     = desc("role", "1 for the role that the service has on this node, 0 for the others.", "service", "role")
+	healthDesc   = desc("healthy", "1 while the service is active on this node, ready and not failing; else 0.", "service")
+	ableDesc     = desc("can_take_over", "1 while the service stands by on this node and nothing keeps it from starting here; else 0.", "service")
+	tokenDesc    = desc("token", "The token of the newest activation on this node; 0 before the first.", "service")
+	sinceDesc    = desc("role_since_seconds", "When the service took its role on this node, in seconds since 1970.", "service")
+	copyDesc     = desc("copy_role", "1 for what this node's copy of a replicated service is, 0 for what else it could be.", "service", "role")
+	dataDesc     = desc("copy_promotion", "The token of the newest promotion whose data this node's copy has; 0: of none.", "service")
+	farDesc      = desc("copy_position", "The newest position of this node's copy.", "service")
+	askedDesc    = desc("copy_position_age_seconds", "How long ago this node's copy reported that position.", "service")
+	seesDesc     = desc("copy_reaches_primary", "1 while this node reaches the primary from outside, 0 while it does not; missing where it cannot tell.", "service")
+	leaseDesc    = desc("lease_remaining_seconds", "How long the lease lasts if no further heartbeat is acknowledged; 0 without one.")
+	sessionDesc  = desc("session", "1 while there is a session with ZooKeeper and its lease lasts.")
+	heldDesc     = desc("failsafe", "1 while ZooKeeper is gone and the lease goes by the promises of all other members.")
+	faultDesc    = desc("config_fault", "1 while a changed config is not taken up.")
+	watchdogDesc = desc("watchdog_armed", "1 while the watchdog resets this machine unless it is fed.", "device", "mode")
+	buildDesc    = desc("build_info", "Always 1.", "version", "go", "node")
 )
 
 func (g gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{roleDesc, healthDesc, ableDesc, tokenDesc, sinceDesc, copyDesc, dataDesc, farDesc, askedDesc, seesDesc, leaseDesc, sessionDesc, heldDesc, faultDesc, dogDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{roleDesc, healthDesc, ableDesc, tokenDesc, sinceDesc, copyDesc, dataDesc, farDesc, askedDesc, seesDesc, leaseDesc, sessionDesc, heldDesc, faultDesc, watchdogDesc, buildDesc} {
 		c <- d
 	}
 }
@@ -192,7 +192,7 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 	gauge(heldDesc, one(g.board.lease.Held && left > 0))
 	gauge(faultDesc, one(g.board.fault != ""))
 	if w := g.board.watchdog; w.armed != nil {
-		gauge(dogDesc, one(w.armed()), w.device, w.mode)
+		gauge(watchdogDesc, one(w.armed()), w.device, w.mode)
 	}
 	gauge(buildDesc, 1, g.version, runtime.Version(), g.node)
 }

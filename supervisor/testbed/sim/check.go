@@ -23,18 +23,18 @@ func (v Violation) String() string {
 // checker knows each living process and what ZooKeeper says, and looks at the promises whenever either changes.
 // World.mu guards it.
 type checker struct {
-	w        *world
-	services map[string]*serviceView
-	sessions sessionsView
-	first    *Violation
-	calm     bool
-	tally    tally
-	bounds   boundsView
-	sight    sight
-	hand     handView
-	dogs     dogsView
-	orphans  orphansView
-	effects  effectsView
+	w         *world
+	services  map[string]*serviceView
+	sessions  sessionsView
+	first     *Violation
+	calm      bool
+	tally     tally
+	bounds    boundsView
+	sight     sight
+	hand      handView
+	watchdogs watchdogsView
+	orphans   orphansView
+	effects   effectsView
 }
 
 // tally counts what happened.
@@ -97,7 +97,7 @@ func newChecker(w *world) *checker {
 		tally: tally{cover: Coverage{}, outlasting: outlasting{heard: map[string]bool{}}}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
 	}
 	c.sight, c.bounds = newSight(c), boundsView{checker: c, grants: map[int64]*granting{}}
-	c.dogs, c.orphans = dogsView{checker: c}, orphansView{c}
+	c.watchdogs, c.orphans = watchdogsView{checker: c}, orphansView{c}
 	c.effects = newEffectsView(c)
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
@@ -138,7 +138,7 @@ func (c *checker) started(p *proc) {
 		delete(c.tally.heard, p.tree.node)
 		v.runs++
 		c.tally.starts++
-		if c.w.plan.Watchdog == dogRequired && !c.w.nodes[c.w.indexOf(p.tree.node)].dog.counting {
+		if c.w.plan.Watchdog == watchdogRequired && !c.w.nodes[c.w.indexOf(p.tree.node)].watchdog.counting {
 			c.broken("watchdog", "%v started, and no watchdog counts", p)
 		}
 		if c.w.indexOf(p.tree.node) == c.w.plan.Ineligible {

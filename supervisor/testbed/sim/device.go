@@ -20,13 +20,13 @@ type device struct {
 	taken    bool // by another program
 }
 
-var errDogTaken = errors.New("another program holds the watchdog")
+var errWatchdogTaken = errors.New("another program holds the watchdog")
 
 func (d *device) open(by *keeper, timeout time.Duration) error {
 	if d.taken || len(d.holders) > 0 {
-		return errDogTaken
+		return errWatchdogTaken
 	}
-	d.node.w.check.dogs.opened(d)
+	d.node.w.check.watchdogs.opened(d)
 	d.timeout, d.counting = timeout, true
 	d.holders[by] = true
 	d.write(false)
@@ -68,19 +68,19 @@ func (d *device) reset() {
 		return
 	}
 	h.w.say("%s: the watchdog of %s resets it", h.name, d.node.name)
-	h.w.check.dogs.reset(d)
+	h.w.check.watchdogs.reset(d)
 	h.powerOff()
 	h.w.after(drawn(h.rng, h.w.plan.Timeout), h.powerOn)
 }
 
 // dogsView is what the checker knows of watchdogs.
-type dogsView struct {
+type watchdogsView struct {
 	*checker
 	resets int
 }
 
 // reset looks whether there was any need: a machine is not reset for what is dead, by who can feed.
-func (dv *dogsView) reset(d *device) {
+func (dv *watchdogsView) reset(d *device) {
 	dv.resets++
 	for _, v := range dv.services {
 		for p := range v.living {
@@ -97,7 +97,7 @@ func (dv *dogsView) reset(d *device) {
 }
 
 // opened looks whether a device is opened that may be counting for what is left of a former supervisor.
-func (dv *dogsView) opened(d *device) {
+func (dv *watchdogsView) opened(d *device) {
 	for _, t := range d.node.host.orphans() {
 		for _, p := range t.all() {
 			dv.broken("watchdog", "%s opens the watchdog beside %v, whose supervisor is no more", d.node.name, p)
@@ -108,14 +108,14 @@ func (dv *dogsView) opened(d *device) {
 // spared tells whether nobody can be blamed for a process: it is held by its kernel and runs no instruction any more. Where a
 // watchdog is required, even that has to be gone in time, but for what an operator or a loss of data cuts short.
 func (c *checker) spared(v *serviceView, p *proc) bool {
-	return c.bounds.cutShort(p.tree.session) || p.doomed && (c.w.plan.Watchdog != dogRequired || v.struck[p.token] || c.sessions.lost[p.tree.session])
+	return c.bounds.cutShort(p.tree.session) || p.doomed && (c.w.plan.Watchdog != watchdogRequired || v.struck[p.token] || c.sessions.lost[p.tree.session])
 }
 
 // Whether the nodes have watchdogs.
 const (
-	dogOff = iota
-	dogAutomatic
-	dogRequired
+	watchdogOff = iota
+	watchdogAutomatic
+	watchdogRequired
 )
 
 // watchdogs draws whether there are any, and adds what they are for to the episodes that are drawn: in a stream of its own, so
@@ -125,12 +125,12 @@ func (p *Plan) watchdogs() {
 	if p.Timeout < 3*time.Second || r.IntN(4) > 0 { // they count in whole seconds, a third of it
 		return
 	}
-	p.Watchdog = pick(r, dogAutomatic, dogRequired, dogRequired)
+	p.Watchdog = pick(r, watchdogAutomatic, watchdogRequired, watchdogRequired)
 	if p.Calm {
 		return
 	}
 	kinds := []Kind{SpoilWatchdog, StickProcesses}
-	if p.Watchdog == dogRequired {
+	if p.Watchdog == watchdogRequired {
 		kinds = append(kinds, FreezeAll, FreezeAll, FreezeAll)
 	}
 	for i := range p.Episodes {
@@ -149,11 +149,11 @@ func (p *Plan) watchdogs() {
 }
 
 func (p *Plan) watchdog() *config.Watchdog {
-	if p.Watchdog == dogOff {
+	if p.Watchdog == watchdogOff {
 		return nil
 	}
 	mode := config.WatchdogAutomatic
-	if p.Watchdog == dogRequired {
+	if p.Watchdog == watchdogRequired {
 		mode = config.WatchdogRequired
 	}
 	return &config.Watchdog{Device: "/dev/watchdog", Mode: mode}
@@ -190,7 +190,7 @@ func (hf *hostFaults) standStill(f Fault, inc *incarnation) (done bool) {
 
 // freezeAll stops a supervisor and both its guardians at once, which nothing but a watchdog can answer. World.mu is held.
 func (hf *hostFaults) freezeAll(f Fault, inc *incarnation) (done bool) {
-	if hf.plan.Watchdog != dogRequired || inc.guard == nil || !inc.mayLose(2) {
+	if hf.plan.Watchdog != watchdogRequired || inc.guard == nil || !inc.mayLose(2) {
 		return false
 	}
 	inc.halt(f.For)
@@ -204,10 +204,10 @@ func (hf *hostFaults) freezeAll(f Fault, inc *incarnation) (done bool) {
 
 // spoilWatchdog has another program hold a node's device. World.mu is held, as it is when that ends.
 func (hf *hostFaults) spoilWatchdog(n *node) (end func(), done bool) {
-	if hf.plan.Watchdog == dogOff || n.dog.taken {
+	if hf.plan.Watchdog == watchdogOff || n.watchdog.taken {
 		return nil, false
 	}
 	hf.say("%s: another program is about to hold the watchdog", n.name)
-	n.dog.taken = true
-	return func() { n.dog.taken = false }, true
+	n.watchdog.taken = true
+	return func() { n.watchdog.taken = false }, true
 }

@@ -34,7 +34,7 @@ func (p *Plan) grants() {
 		p.Asked = time.Duration(float64(p.Timeout) * part * 2).Round(100 * time.Millisecond)
 	} else {
 		least := 1500 * time.Millisecond
-		if p.Watchdog == dogRequired { // nothing runs in a session that is too short for one
+		if p.Watchdog == watchdogRequired { // nothing runs in a session that is too short for one
 			least = 3 * time.Second
 		}
 		p.Least = max(time.Duration(float64(p.Timeout)/part), least).Round(100 * time.Millisecond)

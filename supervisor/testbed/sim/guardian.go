@@ -82,7 +82,7 @@ func (g *guardian) fall() {
 	}
 	g.fallen = true
 	delete(g.host.beings, g)
-	g.node.dog.close(g)
+	g.node.watchdog.close(g)
 	there := g.host.on && g.of.inc.boot == g.host.boots
 	g.w.net.sever(g.gate, there)
 	for _, c := range g.proxy.heard {

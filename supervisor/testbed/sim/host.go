@@ -63,20 +63,20 @@ func (h *host) guardians() []*guardian {
 
 // node is a supervisor's place, over all its incarnations.
 type node struct {
-	w      *world
-	index  int
-	name   string
-	host   *host
-	inc    *incarnation
-	births int
-	covers int // sessions that expired while promises covered what runs
-	all    []*incarnation
-	down   time.Time // it is not started again before
-	traps  []*trap
-	armed  atomic.Int32 // how many
-	hangs  atomic.Pointer[Fault]
-	ear    *ear // the newest
-	dog    *device
+	w        *world
+	index    int
+	name     string
+	host     *host
+	inc      *incarnation
+	births   int
+	covers   int // sessions that expired while promises covered what runs
+	all      []*incarnation
+	down     time.Time // it is not started again before
+	traps    []*trap
+	armed    atomic.Int32 // how many
+	hangs    atomic.Pointer[Fault]
+	ear      *ear // the newest
+	watchdog *device
 }
 
 // incarnation is one supervisor process. It implements host.Machine.

@@ -12,8 +12,8 @@ import (
 // A supervisor that starts beside what a former one has left, and what the kernel holds, runs all its other services. The one that
 // it is of runs again once that is dead.
 func TestOtherServicesRunBesideALeftover(t *testing.T) {
-	for name, dog := range map[string]int{"no watchdog": dogOff, "automatic watchdog": dogAutomatic, "required watchdog": dogRequired} {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { besideALeftover(t, dog) }) })
+	for name, watchdog := range map[string]int{"no watchdog": watchdogOff, "automatic watchdog": watchdogAutomatic, "required watchdog": watchdogRequired} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { besideALeftover(t, watchdog) }) })
 	}
 }
 
@@ -26,7 +26,7 @@ func TestALeftoverThatDiedUnseenIsProvedDead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := leftoverPlan(dogOff)
+				p := leftoverPlan(watchdogOff)
 				p.Order = election.Queue
 				w := newWorld(p)
 				defer w.course.end()
@@ -78,18 +78,18 @@ func (w *world) leave(n *node) {
 	for _, tree := range n.host.orphans() { // nobody else is there to do it
 		tree.strike()
 	}
-	n.dog.off() // else it would reset the machine
+	n.watchdog.off() // else it would reset the machine
 	n.start()
 }
 
 // kernelHolds is for how long a kernel holds what is left.
 const kernelHolds = 10 * time.Minute
 
-func leftoverPlan(dog int) *Plan {
+func leftoverPlan(watchdog int) *Plan {
 	return &Plan{
 		Seed: 1, Nodes: 1, Hosts: 1, Services: 2, Servers: 1, SyncLimit: 5, Timeout: 6 * time.Second, Tick: time.Second, Grace: time.Second,
 		StopTimeout: time.Second, Rejoin: 6 * time.Second, Order: election.Race, Fencing: fencing.Grace, Priority: make([]int, 1), Ineligible: -1,
-		Programs: 1, Failsafe: make([]bool, 2), Watchdog: dog,
+		Programs: 1, Failsafe: make([]bool, 2), Watchdog: watchdog,
 	}
 }
 
@@ -111,8 +111,8 @@ func watching(t *testing.T, w *world) func(what string, is func() bool) {
 	}
 }
 
-func besideALeftover(t *testing.T, dog int) {
-	w := newWorld(leftoverPlan(dog))
+func besideALeftover(t *testing.T, watchdog int) {
+	w := newWorld(leftoverPlan(watchdog))
 	defer w.course.end()
 	node := w.nodes[0]
 	until := watching(t, w)
@@ -123,10 +123,10 @@ func besideALeftover(t *testing.T, dog int) {
 	until("the first runs", runs("s1"))
 	until("the second runs", runs("s2"))
 	w.leave(node)
-	if dog == dogRequired {
+	if watchdog == watchdogRequired {
 		time.Sleep(w.patience())
 		w.mu.Lock()
-		if w.check.running("s2") || node.dog.counting {
+		if w.check.running("s2") || node.watchdog.counting {
 			t.Error("the watchdog is required, and used beside a leftover")
 		}
 		if v := w.check.first; v != nil && v.Promise == "P3" { // the session ended, and there was no reset

@@ -115,7 +115,7 @@ func (n *node) crash(tell bool) {
 	}
 	n.w.after(0, func() { inc.stop() })
 	if inc.guard != nil {
-		n.dog.close(inc.guard)
+		n.watchdog.close(inc.guard)
 		n.w.after(time.Second, func() { n.w.check.orphans.outlived(inc.guard.twins) })
 	}
 }
@@ -144,7 +144,7 @@ func (h *host) powerOff() {
 	}
 	for _, n := range h.w.nodes {
 		if n.host == h {
-			n.dog.off()
+			n.watchdog.off()
 		}
 	}
 	for aside := range h.asides {

@@ -62,7 +62,7 @@ func run(p *Plan) *Result {
 	}
 	w.course.end()
 	r.Calm = w.nemesis.calm
-	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.tally.starts, w.check.tally.doomed, w.check.dogs.resets
+	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.tally.starts, w.check.tally.doomed, w.check.watchdogs.resets
 	r.Leftovers = w.check.tally.leftovers
 	r.Kept, r.Dropped = w.check.tally.kept, w.check.tally.dropped
 	r.Trace, r.Sum, r.Events = w.trace.last(traceLength), w.trace.sum, w.trace.count

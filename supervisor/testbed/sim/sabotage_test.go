@@ -196,7 +196,7 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"do not shorten the watchdog's timeout with the lease", []change{
 		{"supervisor/guard/feeding.go", "	if s.Fed() <= fit.Timeout {\n", "	if s.Fed() >= 0 {\n"},
-		dogs, regrants,
+		watchdogs, regrants,
 	}},
 	{"guardians ignore an earlier deadline", []change{
 		{"supervisor/guard/lease.go", "		l.deadline = min(l.deadline, m.Deadline)\n", "		_ = m.Deadline\n"},
@@ -229,15 +229,15 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"start without the watchdog that is required", []change{
 		{"supervisor/service/term.go", "	case w.Mode == config.WatchdogRequired:\n", "	case w.Mode == config.WatchdogRequired && false:\n"},
-		dogs,
+		watchdogs,
 	}},
 	{"a watchdog that acts after the session's end", []change{
 		{"election/timing.go", "AfterLease(session time.Duration) time.Duration { return session / 30 }", "AfterLease(session time.Duration) time.Duration { return session / 2 }"},
-		dogs,
+		watchdogs,
 	}},
 	{"a watchdog too slow to be fed in time", []change{
 		{"election/timing.go", "return (session / 3).Truncate", "return session.Truncate"},
-		dogs,
+		watchdogs,
 	}},
 	{"name nothing of a kept session in the status", []change{
 		{"supervisor/control/kept.go", "return timeout > 0 && newest-h.At", "return timeout < 0 && newest-h.At"},
@@ -245,15 +245,15 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"open the watchdog beside a previous supervisor's leftovers" + weak, []change{
 		{"supervisor/testbed/sim/leftover.go", "host.end(bounded, g.inc.gate, func(*tree) bool { return true })", "host.end(bounded, g.inc.gate, func(*tree) bool { return false })"},
-		dogs, held,
+		watchdogs, held,
 	}},
 	{"guardians feed the watchdog after a lease's end", []change{
 		{"supervisor/guard/watchdog.go", "	if bound && now > last {\n", "	if bound && now < 0 {\n"},
-		dogs,
+		watchdogs,
 	}},
 	{"guardians do not feed the watchdog", []change{
 		{"supervisor/guard/watchdog.go", "	g.hands.Feed()\n", ""},
-		dogs,
+		watchdogs,
 	}},
 	{"no removal of the container when a lease ends" + weak, []change{
 		{"supervisor/testbed/sim/mortal.go", "func (c container) Seal() { c.removed = true }\n", "func (c container) Seal() {}\n"},

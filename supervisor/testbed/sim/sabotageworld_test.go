@@ -16,8 +16,8 @@ func lossesAnd(kinds string) change {
 // outages makes every plan one with failsafe services, so that what breaks only those is soon noticed.
 var outages = change{"supervisor/testbed/sim/outage.go", "	if r.IntN(3) > 0 {\n		return\n	}\n", "	_ = r.IntN(3)\n"}
 
-// dogs gives every plan watchdogs.
-var dogs = change{"supervisor/testbed/sim/device.go", "	if p.Timeout < 3*time.Second || r.IntN(4) > 0 {", "	if p.Timeout < 3*time.Second || r.IntN(4) > 4 {"}
+// watchdogs gives every plan watchdogs.
+var watchdogs = change{"supervisor/testbed/sim/device.go", "	if p.Timeout < 3*time.Second || r.IntN(4) > 0 {", "	if p.Timeout < 3*time.Second || r.IntN(4) > 4 {"}
 
 // stuck has the kernel hold processes all the time.
 var stuck = change{"supervisor/testbed/sim/kinds.go", "DeleteService, StickProcesses,", "DeleteService, " + strings.Repeat("StickProcesses, ", 60)}

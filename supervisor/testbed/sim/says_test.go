@@ -152,7 +152,7 @@ func TestTheHistorySaysWhatEndedAnActivationWithItsSession(t *testing.T) {
 		})
 	})
 	t.Run("failsafe with a watchdog, and ZooKeeper's return", func(t *testing.T) { // without one, it goes on
-		ends(t, "session expired", func(p *Plan) { p.Failsafe, p.Agents, p.Watchdog = []bool{true}, true, dogAutomatic }, func(s *scene, name string) func() {
+		ends(t, "session expired", func(p *Plan) { p.Failsafe, p.Agents, p.Watchdog = []bool{true}, true, watchdogAutomatic }, func(s *scene, name string) func() {
 			end, _ := s.nemesis.servers.loseEnsemble(Fault{Kind: LoseEnsemble, Way: allHosts, For: time.Minute})
 			return func() {
 				s.see(func(v *serviceView) {

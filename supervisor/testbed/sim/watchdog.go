@@ -67,7 +67,7 @@ func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
 	if g.watchdog.device != nil {
 		return nil
 	}
-	d := g.inc.node.dog
+	d := g.inc.node.watchdog
 	if err := d.open(g, w.Timeout); err != nil {
 		return fmt.Errorf("check the watchdog: %w", err)
 	}
@@ -107,7 +107,7 @@ func (w *watchdog) ready(ctx context.Context, wanted child.Watchdog) error {
 		return err
 	}
 	g.w.mu.Lock()
-	d := g.inc.node.dog
+	d := g.inc.node.watchdog
 	if err := d.open(g, wanted.Timeout); err != nil {
 		g.w.mu.Unlock()
 		return err

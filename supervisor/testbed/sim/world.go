@@ -64,7 +64,7 @@ func newWorld(p *Plan) *world {
 	}
 	for n := range p.Nodes {
 		node := &node{w: w, index: n, name: fmt.Sprintf("n%d", n+1), host: w.hosts[n%p.Hosts]}
-		node.dog = &device{node: node, holders: map[any]bool{}}
+		node.watchdog = &device{node: node, holders: map[any]bool{}}
 		w.nodes = append(w.nodes, node)
 	}
 	return w
