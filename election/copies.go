@@ -17,22 +17,22 @@ type CopyReport struct {
 	Address string `json:"address"`       // how others reach it
 	Era     int64  `json:"era,omitempty"` // in which these tokens were given; see CopiesSeen
 	// Followed is the token of the newest promotion whose data it has; 0: of none.
-	Followed int64   `json:"followed,omitempty"`
-	Toward   int64   `json:"toward,omitempty"`   // it was told to follow this promotion, and may not have its data yet
-	Source   Source  `json:"source,omitzero"`    // the copy that it was told to follow last
-	Position *uint64 `json:"position,omitempty"` // nil: it is not known
-	Why      string  `json:"why,omitempty"`      // it is not
-	Vacancy  int64   `json:"vacancy,omitempty"`  // in which the position was asked; see Question
-	Asks     int64   `json:"asks,omitempty"`     // the token under which this node has fenced a primary, and has the copies compared once more; 0: it does not
-	Stands   bool    `json:"stands,omitempty"`   // this node would take the lock
-	Priority int     `json:"priority,omitempty"`
-	Role     string  `json:"role,omitempty"`     // what it says that it is: follower, primary, or unknown
-	Promoted int64   `json:"promoted,omitempty"` // the token under which it is the primary; 0: it is not
-	Sees     *Sight  `json:"sees,omitempty"`     // nil: it does not say
+	Followed int64        `json:"followed,omitempty"`
+	Toward   int64        `json:"toward,omitempty"`   // it was told to follow this promotion, and may not have its data yet
+	Source   Source       `json:"source,omitzero"`    // the copy that it was told to follow last
+	Position *uint64      `json:"position,omitempty"` // nil: it is not known
+	Why      string       `json:"why,omitempty"`      // it is not
+	Vacancy  int64        `json:"vacancy,omitempty"`  // in which the position was asked; see Question
+	Asks     int64        `json:"asks,omitempty"`     // the token under which this node has fenced a primary, and has the copies compared once more; 0: it does not
+	Stands   bool         `json:"stands,omitempty"`   // this node would take the lock
+	Priority int          `json:"priority,omitempty"`
+	Role     string       `json:"role,omitempty"`     // what it says that it is: follower, primary, or unknown
+	Promoted int64        `json:"promoted,omitempty"` // the token under which it is the primary; 0: it is not
+	Sees     *SeenPrimary `json:"sees,omitempty"`     // nil: it does not say
 }
 
-// Sight is what a node whose copy follows sees of the primary from outside.
-type Sight struct {
+// SeenPrimary is what a node whose copy follows sees of the primary from outside.
+type SeenPrimary struct {
 	Token int64  `json:"token"` // of that promotion
 	Well  bool   `json:"well"`
 	Why   string `json:"why,omitempty"` // it is not

@@ -14,7 +14,7 @@ func TestThePrimaryHearsWhatOthersSee(t *testing.T) {
 			w.seesCopies(ctx, &Candidate{s: s, paths: cl.paths}) // makes the folder
 			w.within("z", func(theirs context.Context, other *Session) error {
 				tell := func(node string, well bool) {
-					if err := other.own(theirs, cl.paths.Copies()+"/"+node, encode(CopyReport{Sees: &Sight{Token: 1, Well: well}})); err != nil {
+					if err := other.own(theirs, cl.paths.Copies()+"/"+node, encode(CopyReport{Sees: &SeenPrimary{Token: 1, Well: well}})); err != nil {
 						w.Error(err)
 					}
 				}

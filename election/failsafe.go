@@ -44,9 +44,9 @@ func GoneAfter(session time.Duration) time.Duration { return session / 4 }
 // KillEarly is how long before its lease's end a child is killed if other services' lease may go on: it leaves time for a proof.
 func KillEarly(session time.Duration) time.Duration { return session / 30 }
 
-// Sighted reports whether a server grants a new session, which needs a quorum: then there is an ensemble, though it may not accept
+// HasQuorum reports whether a server grants a new session, which needs a quorum: then there is an ensemble, though it may not accept
 // our old session. An ensemble that has lost its data hangs up for ever on every client that has seen more.
-func (s *Session) Sighted(ctx context.Context) bool {
+func (s *Session) HasQuorum(ctx context.Context) bool {
 	t := s.Ticket()
 	t.Session, t.Password = 0, make([]byte, 16)
 	dial := dialing(s.cfg.Dial, t.TLS)

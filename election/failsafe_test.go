@@ -199,19 +199,19 @@ func TestEnsembleIsSightedThoughItDoesNotTakeUsBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_ = w.open("a", func(ctx context.Context, s *Session) error {
 			before := len(w.zk.Sessions())
-			if !s.Sighted(ctx) || len(w.zk.Sessions()) != before {
+			if !s.HasQuorum(ctx) || len(w.zk.Sessions()) != before {
 				t.Errorf("not sighted, or a session is left: %v", w.zk.Sessions())
 			}
 			back := w.zk.Cut(zkmem.Everyone, zkmem.Both)
 			bounded, cancel := context.WithTimeout(ctx, testTimeout)
 			defer cancel()
-			if s.Sighted(bounded) {
+			if s.HasQuorum(bounded) {
 				t.Error("sighted though nobody answers")
 			}
 			s.ExtendByPromises(w.now() + 10*testTimeout)
 			w.zk.Wipe()
 			back()
-			if !s.Sighted(ctx) {
+			if !s.HasQuorum(ctx) {
 				t.Error("not sighted")
 			}
 			return nil

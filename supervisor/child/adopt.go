@@ -64,7 +64,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	}
 	for _, e := range g.guardians.pair.State.Leases() {
 		for _, t := range e.Trees() {
-			t.Spec.Of.(*Tree).entry = t
+			t.Spec.Of.(*Tree).guarded = t
 		}
 	}
 	unlock()
@@ -96,7 +96,7 @@ func (g *Guard) adoptTree(c carriedTree) (l guard.HandoverTree, err error) {
 		}
 		t.cgroup.Finds = false // all that was started in it is adopted
 	}
-	l = guard.HandoverTree{Number: c.Number, Spec: t.plant(c.Release), Armed: c.Armed, After: c.After, Effects: c.Effects}
+	l = guard.HandoverTree{Number: c.Number, Spec: t.spec(c.Release), Armed: c.Armed, After: c.After, Effects: c.Effects}
 	for _, p := range c.Parts {
 		if err := p.adopt(t); err != nil {
 			return l, err

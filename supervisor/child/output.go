@@ -21,9 +21,9 @@ type Result struct {
 }
 
 const (
-	outputKept   = 16 << 10
-	outputDeath  = 5 * time.Second // for the proof that no process of the command is left
-	outputParted = time.Second     // for the rest of its output
+	outputKept      = 16 << 10
+	outputDeath     = 5 * time.Second // for the proof that no process of the command is left
+	outputAfterExit = time.Second     // for the rest of its output
 )
 
 // Output starts a command, reads its output, waits for it, and then kills exactly the processes that this start spawned, so
@@ -49,7 +49,7 @@ func Output[P Running](ctx context.Context, start func(context.Context, Spec) (P
 	if waited != nil && killed == nil {
 		status, _ = p.Wait(death)
 	}
-	_ = r.SetReadDeadline(time.Now().Add(outputParted)) // it is at its end, unless a process of the command lives or another process has it
+	_ = r.SetReadDeadline(time.Now().Add(outputAfterExit)) // it is at its end, unless a process of the command lives or another process has it
 	out := <-said
 	return Result{status, out}, errors.Join(waited, killed)
 }

@@ -124,7 +124,7 @@ func (p *part) whyEarly(status ExitStatus) error {
 
 // killedAtGate returns the reason: only a guardian that ends the lease, or this process, kills a stub.
 func (p *part) killedAtGate() error {
-	cause := p.tree.guard.Cause(p.tree.entry.Lease().Number)
+	cause := p.tree.guard.Cause(p.tree.guarded.Lease().Number)
 	if cause == nil {
 		cause = ErrLeaseEnded // the guardian's message is on its way
 	}
@@ -136,7 +136,7 @@ func (p *part) shed() {
 	t := p.tree
 	t.parts = slices.DeleteFunc(t.parts, func(other *part) bool { return other == p })
 	if ref := p.ref(); ref != nil {
-		t.entry.Shed(*ref)
+		t.guarded.Shed(*ref)
 	}
 	p.over = true
 	p.letGo()
@@ -144,7 +144,7 @@ func (p *part) shed() {
 
 // join tells both guardians about it: about its stub, or its first process, which might leave the cgroup. The caller holds guardians.mu.
 func (p *part) join() (seq uint64, err error) {
-	return p.tree.entry.Join(wire.Now(), *p.ref(), p.deadSignal())
+	return p.tree.guarded.Join(wire.Now(), *p.ref(), p.deadSignal())
 }
 
 // enlist returns when both guardians hold its first process.

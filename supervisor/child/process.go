@@ -104,12 +104,12 @@ type attempt struct {
 // mayStart begins a start, if a program may run now. Its result ends it.
 func (t *Tree) mayStart() (started func(), err error) {
 	defer t.guard.guardians.lock()()
-	if err := t.entry.MayStart(wire.Now()); err != nil {
+	if err := t.guarded.MayStart(wire.Now()); err != nil {
 		return nil, err
 	}
 	return func() {
 		defer t.guard.guardians.lock()()
-		t.entry.Started()
+		t.guarded.Started()
 	}, nil
 }
 

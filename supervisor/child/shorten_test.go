@@ -66,7 +66,7 @@ func TestAWatchdogIsSetToWhatAShorterLeaseNeeds(t *testing.T) {
 	}
 	g.guardians.mu.Lock()
 	timeout := g.watchdog.device.Timeout
-	_, after := tree.entry.Armed()
+	_, after := tree.guarded.Armed()
 	g.guardians.mu.Unlock()
 	if timeout != 3*time.Second || after != 300*time.Millisecond {
 		t.Errorf("timeout %v, %v after the lease", timeout, after)

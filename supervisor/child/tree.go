@@ -14,9 +14,9 @@ import (
 
 // Tree is a service's programs and all processes that they ever fork. It lives under one epoch; both guardians know it.
 type Tree struct {
-	guard *Guard
-	entry *guard.Tree // guarded by guardians.mu
-	id    box.TreeID
+	guard   *Guard
+	guarded *guard.Tree // guarded by guardians.mu
+	id      box.TreeID
 	alive
 	expected expected
 }
@@ -56,13 +56,13 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 		return nil, errors.Join(err, t.discard())
 	}
 	err = g.guardians.ask(ctx, func() (seq uint64, err error) {
-		t.entry, seq, err = g.guardians.pair.State.AddTree(wire.Now(), number, t.plant(slices.Clone(release)))
+		t.guarded, seq, err = g.guardians.pair.State.AddTree(wire.Now(), number, t.spec(slices.Clone(release)))
 		return seq, err
 	})
 	switch {
 	case err == nil:
 		return t, nil
-	case t.entry == nil: // no guardian knows it
+	case t.guarded == nil: // no guardian knows it
 		return nil, errors.Join(err, t.discard())
 	}
 	return nil, errors.Join(err, t.End(context.WithoutCancel(ctx)))
@@ -78,8 +78,8 @@ func (t *Tree) discard() error {
 	return err
 }
 
-// plant describes the tree to its guardians.
-func (t *Tree) plant(release []byte) guard.TreeSpec {
+// spec describes the tree to its guardians.
+func (t *Tree) spec(release []byte) guard.TreeSpec {
 	return guard.TreeSpec{Release: release, Mark: t.id.Mark, Name: t.id.Name, Of: t, Ref: func() *guard.Ref {
 		if t.cgroup == nil || t.cgroup.Removed() { // P3: otherwise a new guardian would not even hold processes that have left it
 			return nil
@@ -95,7 +95,7 @@ func (t *Tree) ID() box.TreeID { return t.id }
 // After an error the caller has to end the tree: one of them may know.
 func (t *Tree) Move(ctx context.Context, number uint64, release []byte) error {
 	g := t.guard
-	err := g.guardians.askWith(ctx, guard.SpeaksMove, release, func(release []byte) (uint64, error) { return t.entry.Move(wire.Now(), number, release) })
+	err := g.guardians.askWith(ctx, guard.SpeaksMove, release, func(release []byte) (uint64, error) { return t.guarded.Move(wire.Now(), number, release) })
 	if err != nil {
 		return fmt.Errorf("move tree %s to epoch %d: %w", t.id.Name, number, err)
 	}
@@ -106,7 +106,7 @@ func (t *Tree) Move(ctx context.Context, number uint64, release []byte) error {
 // Kill kills the whole tree. nil says that its death is proved; then the tree can be used again, as long as the epoch is not
 // over.
 func (t *Tree) Kill(ctx context.Context) error {
-	if err := t.entry.Kill(ctx, killHands{t}, false); err != nil {
+	if err := t.guarded.Kill(ctx, killHands{t}, false); err != nil {
 		return fmt.Errorf("kill tree %s: %w", t.id.Name, err)
 	}
 	return nil
@@ -115,7 +115,7 @@ func (t *Tree) Kill(ctx context.Context) error {
 // End kills the tree and removes its container. nil says that its death is proved, and that no fork can come late.
 func (t *Tree) End(ctx context.Context) error {
 	defer func() { _ = t.Relax(ctx) }() // it is dead
-	if err := t.entry.Kill(ctx, killHands{t}, true); err != nil {
+	if err := t.guarded.Kill(ctx, killHands{t}, true); err != nil {
 		return fmt.Errorf("end tree %s: %w", t.id.Name, err)
 	}
 	return nil
@@ -151,7 +151,7 @@ func (t killHands) Dead(end bool) (err error) {
 	defer t.mu.Unlock()
 	if end {
 		t.closed = true
-		if armed, _ := t.entry.Armed(); armed {
+		if armed, _ := t.guarded.Armed(); armed {
 			t.guard.watchdog.mayDisarm()
 		}
 	}
@@ -168,7 +168,7 @@ func (t killHands) Dead(end bool) (err error) {
 // Owe tells the guardians how to undo what the tree's processes are going to do beside themselves, and returns when both know. From then on
 // they undo it when its lease has ended, once the tree is dead, and give the release to the session closer only after that.
 func (t *Tree) Owe(ctx context.Context, note []byte) error {
-	err := t.guard.guardians.askWith(ctx, guard.SpeaksEffects, note, func(note []byte) (uint64, error) { return t.entry.Owe(wire.Now(), note) })
+	err := t.guard.guardians.askWith(ctx, guard.SpeaksEffects, note, func(note []byte) (uint64, error) { return t.guarded.Owe(wire.Now(), note) })
 	if err != nil {
 		return fmt.Errorf("tell the guardians how to undo what is done in tree %s: %w", t.id.Name, err)
 	}
@@ -178,7 +178,7 @@ func (t *Tree) Owe(ctx context.Context, note []byte) error {
 // Settle tells the guardians that what the dead tree's processes did is undone; or that this process keeps that for its next session.
 func (t *Tree) Settle(undone bool) {
 	defer t.guard.guardians.lock()()
-	t.entry.Settle(undone)
+	t.guarded.Settle(undone)
 }
 
 // Unproved adds live processes of the tree to an unproved death, also those that have left its cgroup and removed that.

@@ -43,7 +43,7 @@ func newWatchdog(feeding *guardians, left *box.Leftovers) watchdog {
 // Arm makes the watchdog reset the machine unless this tree is proved dead soon after its lease's end. Call it before the first
 // start in the tree. The guardians feed the device by themselves; it is disarmed once no tree needs it.
 func (t *Tree) Arm(ctx context.Context, w Watchdog) error {
-	if err := t.guard.watchdog.arm(ctx, t.entry, w); err != nil {
+	if err := t.guard.watchdog.arm(ctx, t.guarded, w); err != nil {
 		return fmt.Errorf("arm the watchdog: %w", err)
 	}
 	return nil

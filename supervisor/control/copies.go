@@ -19,12 +19,12 @@ type CopyStatus struct {
 	Words string `json:"words"`         // all of it, for people
 	// Promotion is the token of the newest promotion whose data it has; 0: of none. Toward is the one that it follows, if it does not have
 	// that one's data yet.
-	Promotion int64           `json:"promotion"`
-	Toward    int64           `json:"toward,omitempty"`
-	Position  *uint64         `json:"position"`               // the newest that it has told
-	Asked     *time.Time      `json:"position_at,omitempty"`  // when it was asked
-	Behind    *uint64         `json:"behind,omitempty"`       // the primary's newest position; nil: not known
-	Sees      *election.Sight `json:"sees_primary,omitempty"` // nil: it does not say
+	Promotion int64                 `json:"promotion"`
+	Toward    int64                 `json:"toward,omitempty"`
+	Position  *uint64               `json:"position"`               // the newest that it has told
+	Asked     *time.Time            `json:"position_at,omitempty"`  // when it was asked
+	Behind    *uint64               `json:"behind,omitempty"`       // the primary's newest position; nil: not known
+	Sees      *election.SeenPrimary `json:"sees_primary,omitempty"` // nil: it does not say
 }
 
 // What a copy is.

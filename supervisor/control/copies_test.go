@@ -37,10 +37,10 @@ func TestStatusShowsTheCopiesOfAReplicatedService(t *testing.T) {
 		s.put(election.NodesDir(root)+"/"+node, n, zk.FlagEphemeral)
 	}
 	tell("a", election.CopyReport{Role: "follower", Promoted: token}, &election.At{Token: token, Position: 100, Time: asked})
-	tell("b", election.CopyReport{Role: "follower", Followed: token, Sees: &election.Sight{Token: token, Well: true}}, &election.At{Token: token, Position: 90, Time: asked})
-	tell("c", election.CopyReport{Role: "follower", Followed: 3, Toward: token, Why: "it has no position", Sees: &election.Sight{Token: token, Why: "no answer"}},
+	tell("b", election.CopyReport{Role: "follower", Followed: token, Sees: &election.SeenPrimary{Token: token, Well: true}}, &election.At{Token: token, Position: 90, Time: asked})
+	tell("c", election.CopyReport{Role: "follower", Followed: 3, Toward: token, Why: "it has no position", Sees: &election.SeenPrimary{Token: token, Why: "no answer"}},
 		&election.At{Token: 3, Position: 80, Time: asked.Add(-time.Minute)})
-	tell("d", election.CopyReport{Role: "unknown", Followed: token, Why: "role: exit code 1", Sees: &election.Sight{Token: 2}}, &election.At{Token: token, Position: 120, Time: asked})
+	tell("d", election.CopyReport{Role: "unknown", Followed: token, Why: "role: exit code 1", Sees: &election.SeenPrimary{Token: 2}}, &election.At{Token: token, Position: 120, Time: asked})
 	v := b.status("db").Services[0]
 	var got []string
 	for _, c := range v.Copies {

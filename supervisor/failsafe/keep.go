@@ -28,7 +28,7 @@ func (g *Gate) Keep(ctx context.Context) {
 		} else {
 			k.ask(ctx, now)
 			k.stretch(ctx, session)
-			k.sight(ctx, now, session)
+			k.findQuorum(ctx, now, session)
 		}
 		timer := time.NewTimer(max(left, session/60))
 		select {
@@ -162,9 +162,9 @@ func (k *keeper) promised(now time.Duration) (names []string) {
 	return names
 }
 
-// sight looks for ZooKeeper by another connection than our session's, while the session relies on promises. P6: otherwise nodes that
+// findQuorum looks for ZooKeeper by another connection than our session's, while the session relies on promises. P6: otherwise nodes that
 // rely on each other's promises would not notice that ZooKeeper is back.
-func (k *keeper) sight(ctx context.Context, now, session time.Duration) {
+func (k *keeper) findQuorum(ctx context.Context, now, session time.Duration) {
 	k.mu.lock()
 	due := k.held && now >= k.look
 	if due {
@@ -176,7 +176,7 @@ func (k *keeper) sight(ctx context.Context, now, session time.Duration) {
 	}
 	k.helpers.Go(func() {
 		sent := k.cfg.Now()
-		if k.cfg.Session.Sighted(ctx) {
+		if k.cfg.Session.HasQuorum(ctx) {
 			k.cfg.Promises.Acked(sent, session)
 		}
 		k.mu.lock()

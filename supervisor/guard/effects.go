@@ -101,8 +101,8 @@ func (g *Guardian) heardUndone(now time.Duration, u Undone) {
 	t.again = now + t.pause
 }
 
-// remains reports whether a dead tree's effects are known to be left.
-func (t *tree) remains() bool { return t.dead && t.pending() && (t.left || t.err != nil) }
+// effectsLeft reports whether a dead tree's effects are known to be left.
+func (t *tree) effectsLeft() bool { return t.dead && t.pending() && (t.left || t.err != nil) }
 
 // Owe tells the guardians that the tree's processes may have effects from now on, and how to undo them. The caller starts nothing before
 // both know.

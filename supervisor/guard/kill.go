@@ -26,8 +26,8 @@ type Killable interface {
 // Awaited is a Killable whose death somebody waits for.
 type Awaited interface {
 	Killable
-	// Rest waits for news of the death, and not for long.
-	Rest(ctx context.Context)
+	// Wait waits for news of the death, and not for long.
+	Wait(ctx context.Context)
 }
 
 // Part is one start's share of a tree.
@@ -123,7 +123,7 @@ func killUntilDead(ctx context.Context, b Awaited, remove, pending bool) error {
 		if ctx.Err() != nil {
 			return errors.Join(fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx)), err)
 		}
-		b.Rest(ctx)
+		b.Wait(ctx)
 	}
 }
 

@@ -32,7 +32,7 @@ func (b *box) Insist() error            { return nil }
 func (b *box) Seal()                    { b.sealed = true }
 func (b *box) Dead() (bool, error)      { return !b.alive(), nil }
 func (b *box) Remove() error            { b.removed = true; return nil }
-func (b *box) Rest(ctx context.Context) { time.Sleep(time.Millisecond) }
+func (b *box) Wait(ctx context.Context) { time.Sleep(time.Millisecond) }
 
 // cage is a tree of boxes.
 type cage struct {

@@ -171,7 +171,7 @@ func (l *lease) closing() (c Closing, knows int) {
 			c.Releases = append(c.Releases, t.znodes)
 		case t.settled():
 			c.Undone = append(c.Undone, t.znodes)
-		case t.remains():
+		case t.effectsLeft():
 			c.Left, c.All = append(c.Left, t.znodes), false
 		default:
 			c.All = false

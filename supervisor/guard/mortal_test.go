@@ -24,11 +24,11 @@ func (m *mortal) Order() {
 	}
 }
 func (m *mortal) Waits() bool { return m.waits }
-func (m *mortal) Look(rest bool) Look {
+func (m *mortal) Look(othersDead bool) Look {
 	m.looked++
 	m.struck++
-	m.removed = m.removed || rest && m.dies
-	return Look{Dead: rest && m.dies, Again: time.Millisecond}
+	m.removed = m.removed || othersDead && m.dies
+	return Look{Dead: othersDead && m.dies, Again: time.Millisecond}
 }
 func (m *mortal) Close() { m.shut = true }
 

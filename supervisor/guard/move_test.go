@@ -82,8 +82,8 @@ func TestATreeMovesOnlyFromALeaseToALease(t *testing.T) {
 	}
 }
 
-// The ledger moves a tree only between leases that are not over; a new guardian learns it where it is.
-func TestTheLedgerMovesATree(t *testing.T) {
+// The State moves a tree only between leases that are not over; a new guardian learns it where it is.
+func TestTheStateMovesATree(t *testing.T) {
 	b := newBureau(t)
 	tree := b.plants()
 	if err := errors.Join(b.State.Begin(2, []byte("s"))); err != nil {

@@ -95,7 +95,7 @@ type Process interface {
 	Done() <-chan struct{}
 	Wait(ctx context.Context) (child.ExitStatus, error)
 	Signal(sig syscall.Signal) error
-	AskRest(sig syscall.Signal) (left int)
+	AskLeftovers(sig syscall.Signal) (left int)
 	Astray() (cgroup string)
 	Kill(ctx context.Context) error
 }

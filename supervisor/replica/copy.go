@@ -47,7 +47,7 @@ type Copy struct {
 	talk    context.Context
 	turn    context.CancelFunc // ends turned
 	turned  context.Context    // ends when active changes
-	want    *parting           // a term waits for the programs
+	want    *holdRequest       // a term waits for the programs
 	newest  Active             // the newest that was known
 	mending mending
 	run     *unit.Run        // nil: it does not run as a follower
@@ -95,16 +95,16 @@ func (c *Copy) Follows() (why string) {
 	return ""
 }
 
-// parting is a term's wish for the programs.
-type parting struct{ got chan parted }
+// holdRequest is a term's wish for the programs.
+type holdRequest struct{ got chan holdResult }
 
-type parted struct {
+type holdResult struct {
 	run *unit.CarriedRun
 	err error
 }
 
 var (
-	errParted  = errors.New("it is about to be promoted")
+	errHeld    = errors.New("it is about to be promoted")
 	errPrimary = errors.New("it reports that it is the primary, but this node does not hold the lock")
 	errNotRuns = errors.New("its program does not run")
 	errStale   = errors.New("its tree has ended")
@@ -215,7 +215,7 @@ func (c *Copy) Tree(ctx context.Context) (host.Tree, error) {
 // Hold gives the tree to a term, with the programs that run in it. Whatever it returns, nothing is started in the tree any more, and the
 // term has to end it, and then to call Free.
 func (c *Copy) Hold(ctx context.Context, tree host.Tree) (*unit.CarriedRun, error) {
-	p := &parting{make(chan parted, 1)}
+	p := &holdRequest{make(chan holdResult, 1)}
 	c.mu.Lock()
 	switch {
 	case c.held:

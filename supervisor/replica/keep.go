@@ -16,7 +16,7 @@ import (
 const (
 	proofPatience = 5 * time.Second  // for one attempt to prove a death
 	endPatience   = 30 * time.Second // for all, when this supervisor ends
-	plantAgain    = time.Second
+	treeRetry     = time.Second
 )
 
 // lasts is the lease of a follower: only its supervisor's end ends it.
@@ -29,15 +29,15 @@ func (c *Copy) Keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		if c.parts(nil, errNotRuns) || c.isHeld() {
 			delay = 0
-			c.rest(ctx, endless)
+			c.sleep(ctx, endless)
 			continue
 		}
-		tree, err := c.plant(ctx)
+		tree, err := c.makeTree(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				c.log.Warn("cannot make a container for this node's copy, trying again", "error", err)
 			}
-			c.rest(ctx, plantAgain)
+			c.sleep(ctx, treeRetry)
 			continue
 		}
 		if !c.resumes() && !c.prepare(ctx, tree) {
@@ -64,7 +64,7 @@ func (c *Copy) Keep(ctx context.Context) {
 		if ended(why) {
 			c.end(ctx)
 		}
-		c.rest(ctx, delay)
+		c.sleep(ctx, delay)
 	}
 	c.mu.Lock()
 	c.closed = true
@@ -85,8 +85,8 @@ func (c *Copy) takeResume() *unit.CarriedRun {
 
 const endless = 365 * 24 * time.Hour
 
-// rest waits until something has changed, or for d.
-func (c *Copy) rest(ctx context.Context, d time.Duration) {
+// sleep waits until something has changed, or for d.
+func (c *Copy) sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
@@ -123,7 +123,7 @@ func (c *Copy) parts(run *unit.CarriedRun, err error) bool {
 	c.want = nil
 	c.mu.Unlock()
 	if p != nil {
-		p.got <- parted{run, err}
+		p.got <- holdResult{run, err}
 	}
 	return p != nil
 }
@@ -134,15 +134,15 @@ func (c *Copy) wanted() bool {
 	return c.want != nil
 }
 
-// plant makes the tree, if there is none.
-func (c *Copy) plant(ctx context.Context) (host.Tree, error) {
+// makeTree makes the tree, if there is none.
+func (c *Copy) makeTree(ctx context.Context) (host.Tree, error) {
 	c.mu.Lock()
 	tree := c.tree
 	c.mu.Unlock()
 	if tree != nil {
 		return tree, nil
 	}
-	tree, lease, err := c.cfg.Commands.Plant(ctx, c.cfg.Service+"/copy", lasts)
+	tree, lease, err := c.cfg.Commands.NewTree(ctx, c.cfg.Service+"/copy", lasts)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 		}
 		if c.wanted() {
 			parted()
-			run.End(errParted)
+			run.End(errHeld)
 			carried, err := handOver(run)
 			c.parts(carried, err)
 			return nil
@@ -265,7 +265,7 @@ func asFollower(conf config.Service) config.Service {
 }
 
 func handOver(run *unit.Run) (*unit.CarriedRun, error) {
-	if why := run.Wait(); !errors.Is(why, errParted) {
+	if why := run.Wait(); !errors.Is(why, errHeld) {
 		return nil, why
 	}
 	carried, ok := run.HandOver()

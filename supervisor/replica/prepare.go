@@ -157,10 +157,10 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 	}
 	err = failure(said, code, err)
 	if c.isHeld() || !c.kills(ctx, tree.Kill) { // then the term ends the tree
-		return errParted
+		return errHeld
 	}
 	if turned.Err() != nil || talk.Err() != nil {
-		return errors.Join(err, errParted)
+		return errors.Join(err, errHeld)
 	}
 	c.mu.Lock()
 	if c.mending.failed++; err == nil {

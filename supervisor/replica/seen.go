@@ -12,13 +12,13 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// errNoLook says that nothing is known of the primary, because its check could not be run here.
-var errNoLook = errors.New("seen_by")
+// errNotAsked says that nothing is known of the primary, because its check could not be run here.
+var errNotAsked = errors.New("seen_by")
 
-const lookWarnEvery = time.Minute
+const seenWarnEvery = time.Minute
 
-// Sight is what this node sees of the primary from outside.
-type Sight struct {
+// SeenPrimary is what this node sees of the primary from outside.
+type SeenPrimary struct {
 	Of   Active
 	Well bool
 	Why  string // it is not
@@ -33,18 +33,18 @@ type At struct {
 
 // outside is what a copy knows besides of the primary, and of its place behind it. Copy.mu guards it.
 type outside struct {
-	sight *Sight // nil: it cannot tell
-	at    At
+	primary *SeenPrimary // nil: it cannot tell
+	at      At
 }
 
 // Sees is what this node sees of the primary that it follows; false: it cannot tell.
-func (c *Copy) Sees() (Sight, bool) {
+func (c *Copy) Sees() (SeenPrimary, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.outside.sight; s != nil && s.Of == c.active {
+	if s := c.outside.primary; s != nil && s.Of == c.active {
 		return *s, true
 	}
-	return Sight{}, false
+	return SeenPrimary{}, false
 }
 
 // At is how far the copy has said last that its data goes; false: it has not.
@@ -87,16 +87,16 @@ func (c *Copy) keepSeeing(ctx context.Context, run *unit.Run) {
 			}
 			if failures++; err == nil {
 				failures = 0
-				c.saw(&Sight{Of: of, Well: true})
-			} else if errors.Is(err, errNoLook) {
+				c.saw(&SeenPrimary{Of: of, Well: true})
+			} else if errors.Is(err, errNotAsked) {
 				failures = 0
 				c.saw(nil)
-				if time.Since(warned) > lookWarnEvery {
+				if time.Since(warned) > seenWarnEvery {
 					warned = time.Now()
 					c.log.Warn("this node cannot look at the primary", "active", active.Node, "error", err)
 				}
 			} else if failures >= by.Failures {
-				c.saw(&Sight{Of: of, Why: err.Error()})
+				c.saw(&SeenPrimary{Of: of, Why: err.Error()})
 			}
 			pause = time.Until(began.Add(by.Interval))
 		}
@@ -114,12 +114,12 @@ func (c *Copy) canTell(run *unit.Run) bool {
 }
 
 // saw notes what was seen. Of failures in a row the first reason counts.
-func (c *Copy) saw(now *Sight) {
+func (c *Copy) saw(now *SeenPrimary) {
 	c.mu.Lock()
-	was := c.outside.sight
+	was := c.outside.primary
 	changed := (was == nil) != (now == nil) || was != nil && (was.Of != now.Of || was.Well != now.Well)
 	if changed {
-		c.outside.sight = now
+		c.outside.primary = now
 	}
 	c.mu.Unlock()
 	if !changed {
@@ -148,7 +148,7 @@ func (a asking) see(ctx context.Context, by config.SeenBy, active Active) error 
 	look := probe.Probe{Kind: probe.KindExec, Argv: by.Exec, Run: func(ctx context.Context, argv []string) ([]byte, int, error) {
 		said, code, err := a.unit.Ask(ctx, a.tree, a.conf.Processes[0], argv, a.env, a.token, by.Timeout)
 		if err != nil && ctx.Err() == nil { // it did not run
-			err = fmt.Errorf("%w: %w", errNoLook, err)
+			err = fmt.Errorf("%w: %w", errNotAsked, err)
 		}
 		return said, code, err
 	}}

@@ -222,11 +222,11 @@ func (a *actor) end(code int) {
 		close(a.done)
 	})
 }
-func (a *actor) Pid() int                   { return 7 }
-func (a *actor) Done() <-chan struct{}      { return a.done }
-func (a *actor) AskRest(syscall.Signal) int { return 0 }
-func (a *actor) Astray() string             { return "" }
-func (a *actor) Kill(context.Context) error { a.end(a.onKill); return nil }
+func (a *actor) Pid() int                        { return 7 }
+func (a *actor) Done() <-chan struct{}           { return a.done }
+func (a *actor) AskLeftovers(syscall.Signal) int { return 0 }
+func (a *actor) Astray() string                  { return "" }
+func (a *actor) Kill(context.Context) error      { a.end(a.onKill); return nil }
 func (a *actor) Signal(syscall.Signal) error {
 	a.end(0)
 	return nil

@@ -109,7 +109,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		}
 		here.Learn(active)
 		about.Source = election.Source(shown.Source)
-		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill), here.sight()
+		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill), here.seenPrimary()
 		c.tell(ctx, about)
 		if seen.Holder != me && active.Node == "" { // it is about to be promoted
 			return c.later(pause)
@@ -152,7 +152,7 @@ func (c *comparing) tell(ctx context.Context, about election.CopyReport) {
 	same := about.Position == nil && c.told.Position == nil || about.Position != nil && c.told.Position != nil && *about.Position == *c.told.Position
 	rest, told := about, c.told
 	rest.Position, told.Position, rest.Sees, told.Sees = nil, nil, nil, nil
-	if c.once && same && rest == told && sameSight(about.Sees, c.told.Sees) {
+	if c.once && same && rest == told && sameSeen(about.Sees, c.told.Sees) {
 		return
 	}
 	err := c.all.Tell(ctx, about)

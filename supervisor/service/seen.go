@@ -187,13 +187,13 @@ func (t *stay) watchVacancy() (now <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-// sight is what this node tells of the primary that it follows.
-func (c *copyHere) sight() *election.Sight {
+// seenPrimary is what this node tells of the primary that it follows.
+func (c *copyHere) seenPrimary() *election.SeenPrimary {
 	s, ok := c.Sees()
 	if !ok {
 		return nil
 	}
-	return &election.Sight{Token: s.Of.Token, Well: s.Well, Why: s.Why}
+	return &election.SeenPrimary{Token: s.Of.Token, Well: s.Well, Why: s.Why}
 }
 
 // at is how far the copy is, for the heartbeat.
@@ -205,7 +205,7 @@ func (c *copyHere) at() (election.At, bool) {
 // local is this node's copy, for its metrics.
 func (c *copyHere) local() control.CopyStatus {
 	shown := c.Shown()
-	one := control.CopyStatus{Is: string(shown.Role), Promotion: shown.Followed, Sees: c.sight()}
+	one := control.CopyStatus{Is: string(shown.Role), Promotion: shown.Followed, Sees: c.seenPrimary()}
 	if _, token := c.said(); token != 0 {
 		one.Is, one.Promotion, one.Sees = control.CopyPrimary, token, nil
 	}
@@ -215,7 +215,7 @@ func (c *copyHere) local() control.CopyStatus {
 	return one
 }
 
-// sameSight compares what was told.
-func sameSight(a, b *election.Sight) bool {
+// sameSeen compares what was told.
+func sameSeen(a, b *election.SeenPrimary) bool {
 	return a == b || a != nil && b != nil && fmt.Sprint(*a) == fmt.Sprint(*b)
 }

@@ -15,7 +15,7 @@ import (
 
 // Nobody is asked to take over whose copy would not be promoted.
 func TestWhoWouldTakeOverFromAnUnreachablePrimary(t *testing.T) {
-	ill, well := &election.Sight{Token: 9, Why: "no answer"}, &election.Sight{Token: 9, Well: true}
+	ill, well := &election.SeenPrimary{Token: 9, Why: "no answer"}, &election.SeenPrimary{Token: 9, Well: true}
 	fit := election.CopyReport{Node: "b", Era: 1, Followed: 9, Stands: true, Sees: ill}
 	for name, c := range map[string]struct {
 		change func(*election.CopyReport)
@@ -32,7 +32,7 @@ func TestWhoWouldTakeOverFromAnUnreachablePrimary(t *testing.T) {
 		"it is not to be promoted":         {func(c *election.CopyReport) { c.Stands = false }, 100, ""},
 		"on the way to the primary's data": {func(c *election.CopyReport) { c.Followed, c.Toward = 0, 9 }, 100, ""},
 		"it does not tell":                 {func(c *election.CopyReport) { c.Sees = nil }, 100, ""},
-		"it tells of another promotion":    {func(c *election.CopyReport) { c.Sees = &election.Sight{Token: 8} }, 100, ""},
+		"it tells of another promotion":    {func(c *election.CopyReport) { c.Sees = &election.SeenPrimary{Token: 8} }, 100, ""},
 		"of another time":                  {func(c *election.CopyReport) { c.Era = 2 }, 100, ""},
 	} {
 		one := fit
@@ -61,9 +61,9 @@ func TestOnlyWhatIsToldOfThisPrimaryCounts(t *testing.T) {
 		one  election.CopyReport
 		want bool
 	}{
-		"of this one":     {election.CopyReport{Era: 1, Sees: &election.Sight{Token: 9}}, true},
-		"of another one":  {election.CopyReport{Era: 1, Sees: &election.Sight{Token: 8}}, false},
-		"of another time": {election.CopyReport{Era: 2, Sees: &election.Sight{Token: 9}}, false},
+		"of this one":     {election.CopyReport{Era: 1, Sees: &election.SeenPrimary{Token: 9}}, true},
+		"of another one":  {election.CopyReport{Era: 1, Sees: &election.SeenPrimary{Token: 8}}, false},
+		"of another time": {election.CopyReport{Era: 2, Sees: &election.SeenPrimary{Token: 9}}, false},
 		"nothing":         {election.CopyReport{Era: 1}, false},
 	} {
 		if got := tells(c.one, election.CopiesSeen{Era: 1, Token: 9}); got != c.want {

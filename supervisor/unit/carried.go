@@ -41,10 +41,10 @@ type carriedPart struct {
 type carriedPipe struct {
 	Conf config.LogFile `json:"conf"`
 	// The user's ids: another lookup could hang.
-	Who  safefile.Who `json:"who"`
-	R    int          `json:"r"` // descriptors, once they are kept
-	W    int          `json:"w"`
-	Rest []byte       `json:"rest,omitempty"` // what the file could not take
+	Who       safefile.Who `json:"who"`
+	R         int          `json:"r"` // descriptors, once they are kept
+	W         int          `json:"w"`
+	Unwritten []byte       `json:"unwritten,omitempty"` // what the file could not take
 
 	r, w *os.File
 }
@@ -173,7 +173,7 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 	}
 	l.wg.Wait()
 	for i := range pipes {
-		pipes[i].Rest = l.files[pipes[i].Conf.File].Rest()
+		pipes[i].Unwritten = l.files[pipes[i].Conf.File].Unwritten()
 	}
 	l.files, l.confs, l.ends = nil, nil, nil
 	return pipes, nil
@@ -181,6 +181,6 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 
 // resume continues a pipe.
 func (l *logs) resume(ctx context.Context, reach *wait.Reach, p carriedPipe, log hclog.Logger) error {
-	_, err := l.openWith(ctx, reach, p.Conf, p.Who, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Rest) })
+	_, err := l.openWith(ctx, reach, p.Conf, p.Who, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Unwritten) })
 	return err
 }

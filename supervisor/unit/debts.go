@@ -32,8 +32,8 @@ type Debt struct {
 	tried   bool          // its result is not known
 }
 
-// ledger is the file of debts of one service of one node.
-type ledger struct {
+// debtFile is the file of debts of one service of one node.
+type debtFile struct {
 	Node    string `json:"node"`
 	Service string `json:"service"`
 	Root    string `json:"root,omitempty"` // of the cluster in ZooKeeper; "": an older version does not say
@@ -45,7 +45,7 @@ type ledger struct {
 }
 
 // owed are the debts that are left in a boot.
-func (l ledger) owed(boot string) []Debt {
+func (l debtFile) owed(boot string) []Debt {
 	if l.Boot == "" || l.Boot == boot {
 		return l.Debts
 	}
@@ -62,7 +62,7 @@ type debts struct {
 
 	mu      sync.Mutex // guards the fields below
 	all     []Debt
-	lasting int64  // as in the ledger
+	lasting int64  // as in the file
 	loaded  bool   // whether a former supervisor's were read
 	unread  error  // why a former supervisor's cannot be read
 	fault   string // of the newest attempt to undo one; "": there was none, or it succeeded
@@ -99,12 +99,12 @@ func OwedOn(t TermRef, boot string) []string {
 
 // Owed is OwedOn by a note's text.
 func (t TermRef) Owed(boot string, text []byte) []string {
-	var left ledger
+	var left debtFile
 	_ = json.Unmarshal(text, &left) // nil: nothing
-	return t.owed(boot, []ledger{left})
+	return t.owed(boot, []debtFile{left})
 }
 
-func (t TermRef) owed(boot string, all []ledger) (names []string) {
+func (t TermRef) owed(boot string, all []debtFile) (names []string) {
 	settled := t.Boot == boot || len(t.Survive) == 0
 	for _, left := range all {
 		if left.Node != t.Node || left.Service != t.Service || t.Root != "" && left.Root != "" && left.Root != t.Root {
@@ -226,7 +226,7 @@ func (d *debts) load() {
 		d.unread = nil
 		return
 	}
-	var left ledger
+	var left debtFile
 	if err == nil {
 		err = json.Unmarshal(data, &left)
 	}
@@ -283,7 +283,7 @@ func (d *debts) save(all []Debt) error {
 	if len(all) == 0 && lasting == 0 {
 		return d.store.Save(nil, false)
 	}
-	return ledger{d.node, d.service, d.root, lasting, d.boot, all}.save(d.store)
+	return debtFile{d.node, d.service, d.root, lasting, d.boot, all}.save(d.store)
 }
 
 // lock keeps two goroutines from undoing at the same time: a term that lost its lease may still do so.

@@ -105,7 +105,7 @@ func trusted(dir string) bool {
 }
 
 // noted are the files of debts of this machine.
-func noted(pattern string) (all []ledger, broken bool) {
+func noted(pattern string) (all []debtFile, broken bool) {
 	for _, dir := range []string{debtsFolder(), lastingFolder()} {
 		folder, err := keyfile.Folder(dir, false)
 		if err != nil {
@@ -114,7 +114,7 @@ func noted(pattern string) (all []ledger, broken bool) {
 		files, err := matching(folder, pattern)
 		broken = broken || err != nil
 		for _, file := range files {
-			var left ledger
+			var left debtFile
 			data, err := keyfile.ReadIn(folder, file)
 			switch {
 			case errors.Is(err, fs.ErrNotExist): // it is undone by now
@@ -143,7 +143,7 @@ func matching(folder *os.Root, pattern string) (names []string, err error) {
 	}), err
 }
 
-func (l ledger) save(store Notes) error {
+func (l debtFile) save(store Notes) error {
 	data, err := json.Marshal(l)
 	if err != nil {
 		return err

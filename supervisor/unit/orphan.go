@@ -100,7 +100,7 @@ func (n Note) Undo(ctx context.Context, store Notes, m Means) error {
 	}
 }
 
-func (n Note) load(store Notes) (left ledger, err error) {
+func (n Note) load(store Notes) (left debtFile, err error) {
 	data, err := store.Load()
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // the supervisor removes it once all is undone
@@ -169,7 +169,7 @@ func (d *debts) exclude(ctx context.Context) (unlock func(), err error) {
 
 // dropUndone drops what a guardian has undone meanwhile.
 func (d *debts) dropUndone() {
-	var left ledger
+	var left debtFile
 	data, err := d.store.Load()
 	if err != nil || json.Unmarshal(data, &left) != nil || left.Node != d.node || left.Service != d.service {
 		return

@@ -88,7 +88,7 @@ func TestAGuardianUndoesNothingOfALaterTerm(t *testing.T) {
 	if err := n.Undo(t.Context(), n.Store(), m); err != nil || len(owedOf("", "a", "db")) != 1 {
 		t.Errorf("%v, owed %q", err, owedOf("", "a", "db"))
 	}
-	data, err := json.Marshal(ledger{Node: "b", Service: "db", Debts: []Debt{vipOf(7)}})
+	data, err := json.Marshal(debtFile{Node: "b", Service: "db", Debts: []Debt{vipOf(7)}})
 	if err := errors.Join(err, n.Store().Save(data, false)); err != nil {
 		t.Fatal(err)
 	}

@@ -81,10 +81,10 @@ func (a *actor) end(code int) {
 	})
 }
 
-func (a *actor) Pid() int                   { return 7 }
-func (a *actor) Done() <-chan struct{}      { return a.done }
-func (a *actor) AskRest(syscall.Signal) int { return 0 }
-func (a *actor) Astray() string             { return "" }
+func (a *actor) Pid() int                        { return 7 }
+func (a *actor) Done() <-chan struct{}           { return a.done }
+func (a *actor) AskLeftovers(syscall.Signal) int { return 0 }
+func (a *actor) Astray() string                  { return "" }
 
 func (a *actor) Wait(ctx context.Context) (child.ExitStatus, error) {
 	select {

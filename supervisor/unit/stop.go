@@ -105,14 +105,14 @@ func (s *stopping) stop(p part) {
 		return
 	}
 	s.u.log.Info("program ended", s.named(p.Process, "pid", pid, "status", Describe(ExitOf(p.process)))...)
-	s.stopRest(patience.C, p)
+	s.stopLeftovers(patience.C, p)
 }
 
-// stopRest asks the processes that the first one left behind, such as a shell's command, to end in the rest of the time.
-func (s *stopping) stopRest(patience <-chan time.Time, p part) {
+// stopLeftovers asks the processes that the first one left behind, such as a shell's command, to end in the rest of the time.
+func (s *stopping) stopLeftovers(patience <-chan time.Time, p part) {
 	told := false
 	for nap := time.Millisecond; ; nap = min(2*nap, 50*time.Millisecond) {
-		left := p.process.AskRest(syscall.Signal(p.StopSignal))
+		left := p.process.AskLeftovers(syscall.Signal(p.StopSignal))
 		if left == 0 {
 			return
 		}

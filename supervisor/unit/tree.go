@@ -45,7 +45,7 @@ func (p endedProcess) Wait(context.Context) (child.ExitStatus, error) { return p
 
 func (endedProcess) Signal(syscall.Signal) error { return os.ErrProcessDone }
 
-func (endedProcess) AskRest(syscall.Signal) int { return 0 }
+func (endedProcess) AskLeftovers(syscall.Signal) int { return 0 }
 
 func (endedProcess) Astray() string { return "" }
 

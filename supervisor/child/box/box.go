@@ -43,8 +43,8 @@ var ErrNotSeen = errors.New("no live process is seen")
 // Awaited is a box whose death this process waits for.
 type Awaited struct{ Box }
 
-// Rest implements guard.Awaited.
-func (b Awaited) Rest(context.Context) {
+// Wait implements guard.Awaited.
+func (b Awaited) Wait(context.Context) {
 	fd, events, patience := b.Wake()
 	Sleep(fd, events, min(patience, 20*time.Millisecond))
 }

@@ -33,7 +33,7 @@ type Duties struct {
 // Is reports whether this process was started to be a guardian; then main only calls Main.
 func Is() bool { return strings.Contains(os.Args[0], box.GuardianMark) }
 
-// guardian is a guardian process: its ward decides. Its loop waits only for events: it uses no file system but procfs and cgroupfs,
+// guardian is a guardian process, in which a guard.Guardian decides. Its loop waits only for events: it uses no file system but procfs and cgroupfs,
 // no network, no log until all is done.
 type guardian struct {
 	decider   *guard.Guardian

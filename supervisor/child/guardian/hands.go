@@ -108,8 +108,8 @@ func (p *heldBox) Order() { _ = p.Box.Order() }
 func (p *heldBox) Waits() bool { return p.cgroup }
 
 // Look implements guard.Box.
-func (p *heldBox) Look(rest bool) guard.Look {
-	remove := rest || !p.cgroup
+func (p *heldBox) Look(othersDead bool) guard.Look {
+	remove := othersDead || !p.cgroup
 	dead, err := guard.KillOnce(p.Box, remove)
 	if dead && remove {
 		return guard.Look{Dead: true}

@@ -158,11 +158,11 @@ func (g *answering) seenDead(id box.TreeID) bool {
 }
 
 // inquire answers the waiting questions.
-func (g *answering) inquire(ward *guard.Guardian) {
+func (g *answering) inquire(decider *guard.Guardian) {
 	for {
 		select {
 		case q := <-g.inquiries:
-			q.answer <- ward.SeenDead(q.mark)
+			q.answer <- decider.SeenDead(q.mark)
 		default:
 			return
 		}

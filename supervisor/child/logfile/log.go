@@ -49,17 +49,17 @@ var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
 // Log is one file, and the pipe into it.
 type Log struct {
-	drain  time.Duration
-	log    hclog.Logger
-	r, w   *os.File
-	queue  *queue
-	file   *file
-	over   chan struct{} // closed when there is no time left to write
-	mu     sync.Mutex    // guards rest
-	rest   []byte        // what was not written
-	closed sync.Once
+	drain     time.Duration
+	log       hclog.Logger
+	r, w      *os.File
+	queue     *queue
+	file      *file
+	over      chan struct{} // closed when there is no time left to write
+	mu        sync.Mutex    // guards unwritten
+	unwritten []byte        // what was not written
+	closed    sync.Once
 
-	parting atomic.Bool // what is not written at Run's end goes elsewhere
+	detaching atomic.Bool // what is not written at Run's end goes elsewhere
 }
 
 // Open makes the pipe. It fails for what an operator has to change: ErrInUse, ErrNotFile, a relative path. A file that
@@ -83,7 +83,7 @@ func Open(cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// Reopen is Open with the pipe of a log that has parted from it, and the Rest of that log.
+// Reopen is Open with the pipe of a log that has parted from it, and what that log left unwritten.
 func Reopen(cfg Config, r, w *os.File, rest []byte) (*Log, error) {
 	l, err := prepare(cfg)
 	if err != nil {
@@ -99,17 +99,17 @@ func Reopen(cfg Config, r, w *os.File, rest []byte) (*Log, error) {
 // Who is the user of the program that writes to it.
 func (l *Log) Who() safefile.Who { return l.file.writer() }
 
-// Rest is the output that a log was parted from before it was written, as when the disk is full. It is known once Run has ended.
-func (l *Log) Rest() []byte {
+// Unwritten is the output that a log was parted from before it was written, as when the disk is full. It is known once Run has ended.
+func (l *Log) Unwritten() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.rest
+	return l.unwritten
 }
 
 // Part has Run end at once, and returns the pipe: what the program writes meanwhile stays in it. What was read and not written by
-// then is in Rest.
+// then is in Unwritten.
 func (l *Log) Part() (r, w *os.File, err error) {
-	l.parting.Store(true)
+	l.detaching.Store(true)
 	if r, err = duplicate(l.r); err != nil {
 		return nil, nil, err
 	}
@@ -212,7 +212,7 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 	l.queue.close()
 	drain := l.drain
-	if l.parting.Load() {
+	if l.detaching.Load() {
 		drain = min(drain, partDrain)
 	}
 	last := time.NewTimer(drain)
@@ -226,7 +226,7 @@ func (l *Log) Run(ctx context.Context) error {
 	last.Reset(time.Second)
 	select {
 	case <-wrote:
-		if l.parting.Load() {
+		if l.detaching.Load() {
 			return err
 		}
 		return errors.Join(err, fmt.Errorf("log %s: its end is lost: %w", l.file.path, l.Fault()))
@@ -284,7 +284,7 @@ func (l *Log) write() {
 			if wait.Closed(l.over) {
 				l.mu.Lock()
 				defer l.mu.Unlock()
-				l.rest = slices.Concat(left, l.queue.remaining())
+				l.unwritten = slices.Concat(left, l.queue.remaining())
 				return
 			}
 			n, err := l.file.write(left)

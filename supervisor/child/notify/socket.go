@@ -187,7 +187,7 @@ func (s *Socket) Run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			s.hear(buf[:n], oob[:oobn])
-			if pause := s.flood.pause(time.Now()); pause > 0 && !s.rest(ctx, pause) {
+			if pause := s.flood.pause(time.Now()); pause > 0 && !s.sleep(ctx, pause) {
 				return nil
 			}
 		case ctx.Err() != nil, errors.Is(err, net.ErrClosed):
@@ -198,8 +198,8 @@ func (s *Socket) Run(ctx context.Context) error {
 	}
 }
 
-// rest leaves what is sent in the kernel's short queue, where its sender waits.
-func (s *Socket) rest(ctx context.Context, pause time.Duration) (goes bool) {
+// sleep leaves what is sent in the kernel's short queue, where its sender waits.
+func (s *Socket) sleep(ctx context.Context, pause time.Duration) (goes bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

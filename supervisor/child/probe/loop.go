@@ -96,13 +96,13 @@ func (u *check) look(ctx context.Context, timeout time.Duration, c Checker) erro
 		return err
 	case <-bounded.Done():
 	}
-	parting := time.NewTimer(linger)
-	defer parting.Stop()
+	lingering := time.NewTimer(linger)
+	defer lingering.Stop()
 	select {
 	case err := <-done:
 		u.done = nil
 		return err
-	case <-parting.C:
+	case <-lingering.C:
 		return errHangs(time.Since(u.began))
 	}
 }

@@ -90,7 +90,7 @@ func (b *bed) everyMetric() string {
 	b.board.Watchdog("/dev/watchdog", "required", func() bool { return true })
 	now, position := time.Now(), uint64(1)
 	b.board.State(control.LocalStatus{Service: "copied", Role: "standby", Copy: func() control.CopyStatus {
-		return control.CopyStatus{Is: control.CopyFollower, Position: &position, Asked: &now, Sees: &election.Sight{}}
+		return control.CopyStatus{Is: control.CopyFollower, Position: &position, Asked: &now, Sees: &election.SeenPrimary{}}
 	}})
 	time.Sleep(5 * time.Second)
 	return b.metrics()

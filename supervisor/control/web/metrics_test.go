@@ -173,13 +173,13 @@ func TestTheLeaseAndTheConfigAreShown(t *testing.T) {
 func TestACopyIsMeasured(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		at, position := time.Now(), uint64(1<<40)
-		one := control.CopyStatus{Is: control.CopyFollower, Promotion: 7, Position: &position, Asked: &at, Sees: &election.Sight{Token: 7, Well: true}}
+		one := control.CopyStatus{Is: control.CopyFollower, Promotion: 7, Position: &position, Asked: &at, Sees: &election.SeenPrimary{Token: 7, Well: true}}
 		b.board.State(control.LocalStatus{Service: "db", Role: "standby", Copy: func() control.CopyStatus { return one }})
 		time.Sleep(3 * time.Second)
 		b.shows(`understudy_copy_role{role="follower",service="db"} 1`, `understudy_copy_role{role="primary",service="db"} 0`, `understudy_copy_role{role="unknown",service="db"} 0`,
 			`understudy_copy_promotion{service="db"} 7`, `understudy_copy_position{service="db"} 1.099511627776e+12`, `understudy_copy_position_age_seconds{service="db"} 3`,
 			`understudy_copy_reaches_primary{service="db"} 1`)
-		one.Sees = &election.Sight{Token: 7}
+		one.Sees = &election.SeenPrimary{Token: 7}
 		b.shows(`understudy_copy_reaches_primary{service="db"} 0`)
 		one = control.CopyStatus{Is: control.CopyUnknown}
 		b.shows(`understudy_copy_role{role="unknown",service="db"} 1`, `understudy_copy_promotion{service="db"} 0`)

@@ -27,7 +27,7 @@ func (g *keeper) NewTree(ctx context.Context, number uint64, name string, releas
 		return nil, errCrashed
 	}
 	g.w.mu.Lock()
-	t, seq, err := g.plant(number, name, release)
+	t, seq, err := g.addTree(number, name, release)
 	g.changed()
 	g.w.mu.Unlock()
 	if err == nil {
@@ -41,8 +41,8 @@ func (g *keeper) NewTree(ctx context.Context, number uint64, name string, releas
 	return t, nil
 }
 
-// plant makes a tree. World.mu is held.
-func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, seq uint64, err error) {
+// addTree makes a tree. World.mu is held.
+func (g *keeper) addTree(number uint64, name string, release []byte) (t *handle, seq uint64, err error) {
 	e, err := g.pair.State.Lease(number)
 	if err != nil {
 		return nil, 0, err
@@ -57,7 +57,7 @@ func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, s
 		host: n.host, of: g.twins, node: n.name, service: service, aside: what, session: ticket.Session, procs: map[*proc]struct{}{}, known: map[*guardian]struct{}{}, changed: make(chan struct{}),
 		id: treeID{Name: fmt.Sprintf("%s.%d.%s.%d", n.name, g.inc.number, name, g.planted), Boot: n.host.boot()},
 	}
-	if t.entry, seq, err = g.pair.State.AddTree(g.now(), number, t.plant(release)); err != nil {
+	if t.guarded, seq, err = g.pair.State.AddTree(g.now(), number, t.spec(release)); err != nil {
 		return nil, 0, err
 	}
 	if what == "" || what == "copy" {

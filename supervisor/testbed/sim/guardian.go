@@ -9,20 +9,20 @@ import (
 // guardian is a guardian process, which runs the real one's Ward over the simulated world. World.mu guards it.
 type guardian struct {
 	*gate
-	ward   *guard.Guardian
-	w      *world
-	host   *host
-	of     *twins // the supervisor's end
-	node   *node
-	index  int
-	birth  int    // of all on the host
-	number uint64 // the pair's
-	fallen bool   // its end can be seen
-	hands  hands
-	line   line
-	alarm  alarm
-	proxy  proxy
-	awake  time.Time // since when
+	decider *guard.Guardian
+	w       *world
+	host    *host
+	of      *twins // the supervisor's end
+	node    *node
+	index   int
+	birth   int    // of all on the host
+	number  uint64 // the pair's
+	fallen  bool   // its end can be seen
+	hands   hands
+	line    line
+	alarm   alarm
+	proxy   proxy
+	awake   time.Time // since when
 }
 
 func newGuardian(of *twins, index int) *guardian {
@@ -32,7 +32,7 @@ func newGuardian(of *twins, index int) *guardian {
 		birth: n.host.pid(), awake: time.Now(),
 	}
 	g.hands.guardian = g
-	g.ward = guard.NewGuardian(guard.Config{Index: index, Grace: twinGrace}, &g.hands)
+	g.decider = guard.NewGuardian(guard.Config{Index: index, Grace: twinGrace}, &g.hands)
 	n.host.beings[g] = struct{}{}
 	return g
 }
@@ -115,7 +115,7 @@ func (g *guardian) halt(d time.Duration) {
 
 // stirred is a change in a tree that the guardian may be killing.
 func (g *guardian) stirred(t *tree) {
-	for b := range g.ward.Dying() {
+	for b := range g.decider.Dying() {
 		if b.(heldTree).tree == t {
 			g.wake()
 			return
@@ -130,13 +130,13 @@ func (g *guardian) wake() {
 	}
 	now := g.host.now()
 	for m := g.line.next(); m != nil; m = g.line.next() {
-		g.ward.Hear(now, m)
+		g.decider.Hear(now, m)
 	}
 	if len(g.line.unsent) > 0 {
 		g.of.inc.do(func() { g.w.after(time.Millisecond, g.unclog) })
 	}
 	g.line.orphaned = g.line.orphaned || g.line.hungUp
-	next, over := g.ward.Turn(now, guard.Events{Closed: g.hands.haveClosed(), Undone: g.hands.haveUndone(), TwinGone: g.hands.alone(), Orphaned: g.line.orphaned})
+	next, over := g.decider.Turn(now, guard.Events{Closed: g.hands.haveClosed(), Undone: g.hands.haveUndone(), TwinGone: g.hands.alone(), Orphaned: g.line.orphaned})
 	if over {
 		g.die()
 		return

@@ -20,12 +20,12 @@ import (
 type handle struct {
 	*tree
 	guard    *keeper
-	entry    *guard.Tree
+	guarded  *guard.Tree
 	expected bool // a process waits for the next program
 }
 
-// plant is the tree as its guardians know it.
-func (t *handle) plant(release []byte) guard.TreeSpec {
+// spec is the tree as its guardians know it.
+func (t *handle) spec(release []byte) guard.TreeSpec {
 	return guard.TreeSpec{Release: release, Along: t.tree, Of: t, Ref: func() *guard.Ref { return &guard.Ref{Kind: box.KindCgroup, Path: t.id.Name} }}
 }
 
@@ -39,7 +39,7 @@ func (t *handle) Start(ctx context.Context, spec child.Spec) (machine.Process, e
 		return nil, errCrashed
 	}
 	g.w.mu.Lock()
-	err := t.entry.MayStart(g.now())
+	err := t.guarded.MayStart(g.now())
 	g.w.mu.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("start in tree %s: %w", t.id.Name, err)
@@ -61,7 +61,7 @@ func (t *handle) spawn(spec child.Spec, alive bool) (p *proc, said string, err e
 	w := t.guard.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t.entry.Started()
+	t.guarded.Started()
 	t.expected = false
 	if !alive {
 		return nil, "", errCrashed
@@ -100,7 +100,7 @@ func (t *handle) Move(ctx context.Context, number uint64, release []byte) error 
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	seq, err := t.entry.Move(g.now(), number, release)
+	seq, err := t.guarded.Move(g.now(), number, release)
 	if err == nil {
 		t.joins(number)
 	}
@@ -127,7 +127,7 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 	if !g.inc.pass() {
 		return nil // nobody is there to hear it
 	}
-	err := t.entry.Kill(ctx, killHands{t}, end)
+	err := t.guarded.Kill(ctx, killHands{t}, end)
 	if err == nil && g.inc.pass() {
 		g.inc.trap(afterKill, nil)
 	}
@@ -192,8 +192,8 @@ func (p *process) Astray() (cgroup string) {
 	return ""
 }
 
-// AskRest implements host.Process.
-func (p *process) AskRest(syscall.Signal) (left int) {
+// AskLeftovers implements host.Process.
+func (p *process) AskLeftovers(syscall.Signal) (left int) {
 	if !p.inc.pass() {
 		return 0
 	}

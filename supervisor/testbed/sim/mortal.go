@@ -156,8 +156,8 @@ func (a *awaited) Dead() (dead bool, err error) {
 // Remove implements guard.Awaited.
 func (a *awaited) Remove() error { return a.do(a.box.Remove) }
 
-// Rest implements guard.Awaited.
-func (a *awaited) Rest(ctx context.Context) {
+// Wait implements guard.Awaited.
+func (a *awaited) Wait(ctx context.Context) {
 	select {
 	case <-a.changed:
 	case <-ctx.Done():
@@ -204,7 +204,7 @@ func (t *handle) awaits(box guard.Killable) *awaited {
 
 // Dead implements guard.KillHands.
 func (t killHands) Dead(end bool) error {
-	if armed, _ := t.entry.Armed(); armed && end {
+	if armed, _ := t.guarded.Armed(); armed && end {
 		t.guard.watchdog.mayDisarm()
 	}
 	return nil

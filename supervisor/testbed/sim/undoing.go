@@ -19,7 +19,7 @@ func (t *handle) Owe(ctx context.Context, note json.RawMessage) error {
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	seq, err := t.entry.Owe(g.now(), note)
+	seq, err := t.guarded.Owe(g.now(), note)
 	g.changed()
 	g.w.mu.Unlock()
 	if err != nil {
@@ -36,7 +36,7 @@ func (t *handle) Settle(undone bool) {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	t.entry.Settle(undone)
+	t.guarded.Settle(undone)
 	g.changed()
 }
 

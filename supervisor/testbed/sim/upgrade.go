@@ -195,7 +195,7 @@ func (g *keeper) inherited(inc *incarnation, l guard.Handover) *keeper {
 		t := l.Lease.Trees[i].Spec.Of.(*handle).tree
 		t.of = next.twins
 		mine := &handle{tree: t, guard: next}
-		l.Lease.Trees[i].Spec = mine.plant(l.Lease.Trees[i].Spec.Release)
+		l.Lease.Trees[i].Spec = mine.spec(l.Lease.Trees[i].Spec.Release)
 	}
 	var numbers [2]uint64
 	next.pair, numbers = guard.Adopt(g.now(), pairHands{next.twins}, l)
@@ -203,7 +203,7 @@ func (g *keeper) inherited(inc *incarnation, l guard.Handover) *keeper {
 	next.planted = g.planted
 	for _, e := range next.pair.State.Leases() {
 		for _, t := range e.Trees() {
-			t.Spec.Of.(*handle).entry = t
+			t.Spec.Of.(*handle).guarded = t
 		}
 	}
 	return next

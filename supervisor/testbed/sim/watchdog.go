@@ -39,7 +39,7 @@ func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	seq, err := t.entry.Arm(g.now(), w.After)
+	seq, err := t.guarded.Arm(g.now(), w.After)
 	g.changed()
 	g.w.mu.Unlock()
 	if err != nil {

@@ -48,18 +48,18 @@ func TestWhatTheFirstProcessLeftBehindIsAsked(t *testing.T) {
 		}
 		<-p.Done()
 		limit := time.After(patience)
-		for again := time.Tick(5 * time.Millisecond); p.AskRest(syscall.SIGTERM) > 0; {
+		for again := time.Tick(5 * time.Millisecond); p.AskLeftovers(syscall.SIGTERM) > 0; {
 			select {
 			case <-again:
 			case <-limit:
-				t.Fatalf("%d are left", p.AskRest(syscall.SIGTERM))
+				t.Fatalf("%d are left", p.AskLeftovers(syscall.SIGTERM))
 			}
 		}
 		read("asked", 2)
 		if err := tree.End(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if p.AskRest(syscall.SIGTERM) != 0 {
+		if p.AskLeftovers(syscall.SIGTERM) != 0 {
 			t.Error("somebody is left of an ended tree")
 		}
 	})

@@ -16,18 +16,18 @@ import (
 // askedLeftovers are the processes left behind by a start's first one that were asked to end.
 type askedLeftovers struct {
 	mu    sync.Mutex // guards asked
-	asked map[rival]bool
+	asked map[processID]bool
 }
 
-// rival names a process for good, even if another one has its pid later.
-type rival struct {
+// processID names a process for good, even if another one has its pid later.
+type processID struct {
 	pid   int
 	start uint64
 }
 
-// AskRest asks the processes that a start's first one left behind to end. Each gets the signal once, with SIGCONT, because a stopped
+// AskLeftovers asks the processes that a start's first one left behind to end. Each gets the signal once, with SIGCONT, because a stopped
 // one would not act on it. It returns how many processes are left, those asked before included. It proves no death.
-func (p *Process) AskRest(sig syscall.Signal) (left int) {
+func (p *Process) AskLeftovers(sig syscall.Signal) (left int) {
 	p.leftovers.mu.Lock()
 	defer p.leftovers.mu.Unlock()
 	for _, s := range p.part.remaining() {
@@ -35,7 +35,7 @@ func (p *Process) AskRest(sig syscall.Signal) (left int) {
 			continue
 		}
 		left++
-		id := rival{s.Pid, s.Start}
+		id := processID{s.Pid, s.Start}
 		if p.leftovers.asked[id] {
 			continue
 		}
@@ -48,7 +48,7 @@ func (p *Process) AskRest(sig syscall.Signal) (left int) {
 			continue
 		}
 		if p.leftovers.asked == nil {
-			p.leftovers.asked = map[rival]bool{}
+			p.leftovers.asked = map[processID]bool{}
 		}
 		p.leftovers.asked[id] = true
 		_ = box.SignalHeld(held, sig) // a process that cannot be asked is killed in the end
