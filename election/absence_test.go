@@ -102,7 +102,7 @@ func TestEveryPlaceOfOursIsRemoved(t *testing.T) {
 				if _, err := first.Wait(ctx); err != nil {
 					return err
 				}
-				for _, rank := range []string{"", "-p7", ""} { // as a former candidate may have left them
+				for _, rank := range []string{"", "-p7", ""} { // as a previous candidate may have left them
 					guid, _, _ := strings.Cut(first.queue.place[len(first.paths.Queue())+1:], placeMark)
 					if err := s.create(ctx, first.paths.Queue()+"/"+guid+rank+placeMark, nil, 3); err != nil {
 						return err

@@ -108,18 +108,18 @@ func (a *Auth) owns(acl []zk.ACL) bool {
 }
 
 // Renew uses other credentials from now on, on a new connection of the same session, which nobody notices. It returns
-// ErrNotOurs, and keeps the former ones, if they do not own all znodes that nodes work with: this node would lose its rights
+// ErrNotOurs, and keeps the previous ones, if they do not own all znodes that nodes work with: this node would lose its rights
 // to the others.
 func (s *Session) Renew(ctx context.Context, a *Auth) error {
 	tree := s.tree(ctx)
 	if err := tree.belongs(s.cfg.Root, a); err != nil {
 		return err
 	}
-	former := s.dialer.shown()
-	// A znode that is being created at this moment belongs to the former credentials alone. From here on, to all of them.
-	s.dialer.authenticate(&Auth{Scheme: a.Scheme, Secrets: slices.Concat(former.Secrets, a.Secrets), File: a.File})
+	previous := s.dialer.shown()
+	// A znode that is being created at this moment belongs to the previous credentials alone. From here on, to all of them.
+	s.dialer.authenticate(&Auth{Scheme: a.Scheme, Secrets: slices.Concat(previous.Secrets, a.Secrets), File: a.File})
 	if err := tree.belongs(s.cfg.Root, a); err != nil {
-		s.dialer.authenticate(former)
+		s.dialer.authenticate(previous)
 		return err
 	}
 	s.dialer.authenticate(a)

@@ -80,7 +80,7 @@ func TestCredentialsAreChangedUnderASession(t *testing.T) {
 	})
 }
 
-// What is created with the former credentials while all is being looked at is not overlooked.
+// What is created with the previous credentials while all is being looked at is not overlooked.
 func TestCredentialsAreNotChangedTooEarly(t *testing.T) {
 	was, both, is := shows("u:was"), shows("u:was", "u:is"), shows("u:is")
 	inWorld(t, func(w *world) {

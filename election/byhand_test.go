@@ -40,7 +40,7 @@ func (w *world) held(s *Session) string {
 	return strings.Join(held, " ")
 }
 
-// A former active that signs its breadcrumb late, after the lock was deleted by hand, has not said that its child is dead.
+// A previous active that signs its breadcrumb late, after the lock was deleted by hand, has not said that its child is dead.
 func TestLateSignatureIsNoConfirmation(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
@@ -130,7 +130,7 @@ func TestLateReleaseDoesNotReachALaterClaim(t *testing.T) {
 	})
 }
 
-// Lock and node's znode both deleted by hand: what the former active says as a candidate shows that its session lives.
+// Lock and node's znode both deleted by hand: what the previous active says as a candidate shows that its session lives.
 func TestAFormerActiveLivesAsLongAsAnythingOfItsSession(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}

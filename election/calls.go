@@ -109,7 +109,7 @@ func (c *client) replace(ctx context.Context, path string, data []byte, version 
 	return err
 }
 
-// own makes an ephemeral of this session, and replaces one that a former session of this node left.
+// own makes an ephemeral of this session, and replaces one that a previous session of this node left.
 func (c *client) own(ctx context.Context, path string, data []byte) error {
 	asSeen := func() error {
 		v, err := c.existsW(ctx, path)

@@ -120,7 +120,7 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 			return Opening{}, err
 		}
 	}
-	if c.mode != Queue { // a former candidate of this session may have left a place behind
+	if c.mode != Queue { // a previous candidate of this session may have left a place behind
 		_ = c.Withdraw(ctx) // only other nodes wait for that, and we try again
 	}
 	lock, trail, err := c.taking.readLock(looking)

@@ -47,10 +47,10 @@ type Claim struct {
 	seen    <-chan struct{} // the Resumed of the connection in which the lock was ours
 }
 
-// Confirmed waits until the breadcrumb of the former active is gone: that node, or an operator, says that its child is dead. It
+// Confirmed waits until the breadcrumb of the previous active is gone: that node, or an operator, says that its child is dead. It
 // returns ErrCrumbChanged if another node must be fenced now, and an error if the lock is lost meanwhile.
 func (c *Claim) Confirmed(ctx context.Context) error {
-	former := *c.Previous
+	previous := *c.Previous
 	for {
 		if err := c.s.await(ctx, c.lock, c.trail); err != nil {
 			return err
@@ -64,26 +64,26 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		if c.Previous == nil {
 			return nil
 		}
-		// A former active that adds its token to the breadcrumb late proves nothing. A process that is known to be alive changes
+		// A previous active that adds its token to the breadcrumb late proves nothing. A process that is known to be alive changes
 		// the case: from now on no delay is a proof, and no answer that did not cover that process. An effect that is left does the same.
-		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) || !c.Previous.Leftover.same(former.Leftover) ||
-			!slices.Equal(c.Previous.Left, former.Left) || !slices.Equal(c.Previous.NeedProof, former.NeedProof) ||
-			!slices.Equal(c.Previous.Survive, former.Survive) {
+		if c.Previous.Session != previous.Session || !bytes.Equal(c.Previous.Tree, previous.Tree) || !c.Previous.Leftover.same(previous.Leftover) ||
+			!slices.Equal(c.Previous.Left, previous.Left) || !slices.Equal(c.Previous.NeedProof, previous.NeedProof) ||
+			!slices.Equal(c.Previous.Survive, previous.Survive) {
 			return ErrCrumbChanged
 		}
 	}
 }
 
-// Delay is how long, from the claim, the former active's child may live if nothing proves its death; at least grace.
+// Delay is how long, from the claim, the previous active's child may live if nothing proves its death; at least grace.
 func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, error) {
 	lives, err := c.PreviousLives(ctx)
-	former := FormerLease{
+	previous := PreviousLease{
 		Session: time.Duration(c.Previous.SessionMs) * time.Millisecond, Lives: lives, Others: c.s.cfg.Strangers, Undoing: c.Previous.Undoing(),
 	}
-	return former.Wait(grace), err
+	return previous.Wait(grace), err
 }
 
-// PreviousLives reports whether the former active's session still exists, as after a deletion of the lock by hand. Its lease may then
+// PreviousLives reports whether the previous active's session still exists, as after a deletion of the lock by hand. Its lease may then
 // last as long as a session does. Any ephemeral of that session shows it: the node's znode, which may have been deleted as well, or
 // its znode among the members.
 func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {

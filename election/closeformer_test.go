@@ -14,7 +14,7 @@ func TestAFormerSessionIsClosedWithTheEndingThatIsKnown(t *testing.T) {
 		ticket, release, left := w.leaveAt("a")
 		time.Sleep(time.Second)
 		closed := time.Now()
-		if err := ticket.CloseFormer(w.Context(), w.dial, "/understudy", w.config("a").Node, []Release{release}); err != nil {
+		if err := ticket.ClosePrevious(w.Context(), w.dial, "/understudy", w.config("a").Node, []Release{release}); err != nil {
 			w.Fatal(err)
 		}
 		if slices.Contains(w.zk.Sessions(), ticket.Session) {
@@ -37,14 +37,14 @@ func TestAFormerSessionIsClosedWithTheEndingThatIsKnown(t *testing.T) {
 	})
 }
 
-// The guardians or ZooKeeper have ended it, and CloseFormer has closed nothing.
+// The guardians or ZooKeeper have ended it, and ClosePrevious has closed nothing.
 func TestAFormerSessionThatIsOverIsSaidToBe(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release := w.leave("a")
 		if err := ticket.Close(w.Context(), w.dial, []Release{release}, true); err != nil {
 			w.Fatal(err)
 		}
-		if err := ticket.CloseFormer(w.Context(), w.dial, "/understudy", w.config("a").Node, []Release{release}); !errors.Is(err, ErrOverAlready) {
+		if err := ticket.ClosePrevious(w.Context(), w.dial, "/understudy", w.config("a").Node, []Release{release}); !errors.Is(err, ErrOverAlready) {
 			w.Errorf("it says %v", err)
 		}
 	})
@@ -77,7 +77,7 @@ func TestAFormerSessionIsLeftAlone(t *testing.T) {
 			inWorld(t, func(w *world) {
 				ticket, release := w.leave("a")
 				c.change(w, release)
-				err := ticket.CloseFormer(w.Context(), w.dial, "/understudy", c.of(w), []Release{release})
+				err := ticket.ClosePrevious(w.Context(), w.dial, "/understudy", c.of(w), []Release{release})
 				if !errors.Is(err, ErrLeftAlone) {
 					w.Errorf("it says %v", err)
 				}

@@ -9,7 +9,7 @@ import (
 	"understudy/election/zkmem"
 )
 
-// What a former session left unsaid is said in its entry, and in no other's that took its name after a loss of data.
+// What a previous session left unsaid is said in its entry, and in no other's that took its name after a loss of data.
 func TestAnEntryIsCorrectedOnlyIfItIsTheSameActivation(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {

@@ -69,21 +69,21 @@ func (c *Candidate) WatchLock(ctx context.Context) error {
 	}
 }
 
-// PreviousEnding bounds when the programs of the previous active ran last, by how its lock went. former is what its breadcrumb said, if
+// PreviousEnding bounds when the programs of the previous active ran last, by how its lock went. previous is what its breadcrumb said, if
 // it left one. A server ends a session that was silent for its timeout, rounded up to the next tick. The last sign of life is a
 // heartbeat, of which there are twelve in a timeout.
-func (c *Claim) PreviousEnding(former *BreadCrumb) Ending {
+func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	d := c.left
 	if d.gone.IsZero() {
 		d.gone = c.Since
 	}
-	if former == nil { // dead before the lock was given back
+	if previous == nil { // dead before the lock was given back
 		return Ending{Max: utc(d.gone)}
 	}
 	if c.previousLives { // its lock was deleted by hand
 		return Ending{}
 	}
-	silent := time.Duration(former.SessionMs) * time.Millisecond
+	silent := time.Duration(previous.SessionMs) * time.Millisecond
 	end := Ending{Max: utc(d.gone.Add(-silent))}
 	// A new leader counts each session's silence from its own beginning, and its servers' clients have to connect again.
 	if first := d.seen.Add(-silent - min(usualTick, silent/2)); d.token == c.PreviousToken && c.s.connected().Before(first) {

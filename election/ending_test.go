@@ -42,8 +42,8 @@ func (w *world) ending(left func(Ticket, Release)) (a Activation) {
 		if err != nil {
 			return err
 		}
-		former := cl.Previous
-		if former != nil {
+		previous := cl.Previous
+		if previous != nil {
 			if _, err := cl.Delay(ctx, 0); err != nil {
 				return err
 			}
@@ -52,10 +52,10 @@ func (w *world) ending(left func(Ticket, Release)) (a Activation) {
 			return err
 		}
 		next := Activation{Token: cl.Token, Start: time.Now().UTC()}
-		if former != nil {
+		if previous != nil {
 			next.Fenced = "grace"
 		}
-		_, lost, err := cand.History.Record(ctx, next, "lost", cl.PreviousEnding(former))
+		_, lost, err := cand.History.Record(ctx, next, "lost", cl.PreviousEnding(previous))
 		if err != nil {
 			return err
 		}

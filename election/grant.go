@@ -44,7 +44,7 @@ func (c *Config) granted(timeout time.Duration) error {
 // timeout anew, within the bounds of that server.
 //
 // P3: a shorter timeout counts at once, from the sending of the connect request, and both guardians know of it before anything is done
-// in the session. A longer one never counts: a new leader gives each session the timeout back that it was opened with, and a former
+// in the session. A longer one never counts: a new leader gives each session the timeout back that it was opened with, and a previous
 // server may still tell its leader of signs of life, with the timeout that it granted. So a session's timeout never grows, and the one
 // in a breadcrumb is enough for as long as the session stands.
 func (s *Session) greeted(h handshake) {

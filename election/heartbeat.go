@@ -49,7 +49,7 @@ func (s *Session) beat(ctx context.Context) {
 		case err == nil:
 			s.extend(sent)
 			s.past.found(*stat, 1)
-			if s.Resumed() == resumed { // else it may be of the former connection
+			if s.Resumed() == resumed { // else it may be of the previous connection
 				s.past.looked(resumed)
 			}
 			if took := s.cfg.Now() - sent; took > s.Timeout()/slowShare && !slow {

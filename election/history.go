@@ -20,7 +20,7 @@ type History struct {
 // Record adds an activation to the history, and returns the entry for Amend. Entries beyond the last 100 are dropped, and
 // one that a previous active left open is closed with the given reason and ending. lost is that one, if its node was fenced, or was dead
 // when its lock was given back: nobody handed over.
-func (h *History) Record(ctx context.Context, a Activation, former Reason, end Ending) (entry string, lost *Activation, err error) {
+func (h *History) Record(ctx context.Context, a Activation, previous Reason, end Ending) (entry string, lost *Activation, err error) {
 	a.Node = h.s.cfg.Node.Node
 	entry, err = call(ctx, h.s.client, func() (string, error) {
 		return h.s.conn.Create(h.dir+"/n_", encode(a), zk.FlagSequence, h.s.acl)
@@ -34,7 +34,7 @@ func (h *History) Record(ctx context.Context, a Activation, former Reason, end E
 	}
 	slices.Sort(names)
 	if i := slices.Index(names, entry[len(h.dir)+1:]); i > 0 {
-		lost = h.closeEntry(ctx, h.dir+"/"+names[i-1], a, former, end)
+		lost = h.closeEntry(ctx, h.dir+"/"+names[i-1], a, previous, end)
 	}
 	for len(names) > keepHistory {
 		if err := h.s.delete(ctx, h.dir+"/"+names[0]); err != nil {
@@ -81,7 +81,7 @@ func (h *History) Amend(ctx context.Context, entry string, a Activation) error {
 	return wrap("amend the history", h.s.set(ctx, entry, encode(a), -1))
 }
 
-// Correct rewrites an entry that this node wrote in a former session. An entry that belongs to another activation by
+// Correct rewrites an entry that this node wrote in a previous session. An entry that belongs to another activation by
 // now stays: ZooKeeper may have lost its data meanwhile.
 func (h *History) Correct(ctx context.Context, entry string, a Activation) error {
 	a.Node = h.s.cfg.Node.Node

@@ -54,7 +54,7 @@ func (l Leftover) same(as Leftover) bool {
 	return l.Known == as.Known && l.Pid == as.Pid && l.Start == as.Start
 }
 
-// completes reports whether it names a process and the former one names none. A named one stays: perhaps no other node knows it.
+// completes reports whether it names a process and the previous one names none. A named one stays: perhaps no other node knows it.
 func (l Leftover) completes(was Leftover) bool {
 	return l.Pid != 0 && (was.Pid == 0 || was.Pid == l.Pid && was.Start == 0 && l.Start != 0)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// P5: a candidate that waits for the former active by time learns what is said of its breadcrumb meanwhile, and overwrites none that says more
+// P5: a candidate that waits for the previous active by time learns what is said of its breadcrumb meanwhile, and overwrites none that says more
 // than it knows: an answer that came before did not take that in.
 func TestWhoWaitsLearnsWhatIsSaid(t *testing.T) {
 	tree := json.RawMessage(`{"of":"a"}`)

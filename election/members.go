@@ -15,7 +15,7 @@ type Members struct {
 	announced bool // ours is there
 }
 
-// Announce writes our own. It replaces one of a former session of this node: the node's name is ours, nodes/<node> says so.
+// Announce writes our own. It replaces one of a previous session of this node: the node's name is ours, nodes/<node> says so.
 func (m *Members) Announce(ctx context.Context, member Member) error {
 	ctx = InTurn(ctx)
 	me := m.s.cfg.Node

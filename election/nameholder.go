@@ -18,7 +18,7 @@ type nameHolder struct {
 // nagging is how often the log repeats that our name is taken.
 const nagging = time.Minute
 
-// report logs which session has our name: a former one of this node, which ends soon, or that of another supervisor, which must be renamed.
+// report logs which session has our name: a previous one of this node, which ends soon, or that of another supervisor, which must be renamed.
 // It reports whether the znode has belonged to no session for two session timeouts: a restore has made it, and it never ends.
 func (h *nameHolder) report(v view) (nobodys bool) {
 	s, me, owner := h.s, h.s.cfg.Node, v.stat.EphemeralOwner

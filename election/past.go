@@ -34,7 +34,7 @@ func (p *past) known() OwnZnode {
 	return p.OwnZnode
 }
 
-// resume continues with what a former image knew.
+// resume continues with what a previous image knew.
 func (p *past) resume(o OwnZnode) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // ErrUnresolved says that the lock may be ours, and that no answer said so in time.
 var ErrUnresolved = errors.New("it is not known whether the lock was taken again")
 
-// Lapsed is the claim of a former session of this node, which has expired, while the programs of its term run on. Reclaim makes it a claim
+// Lapsed is the claim of a previous session of this node, which has expired, while the programs of its term run on. Reclaim makes it a claim
 // of this session. Until then Release only removes the breadcrumb.
 func (c *Candidate) Lapsed(carried CarriedClaim) (*Claim, error) {
 	claim, err := c.Resume(carried)
@@ -87,7 +87,7 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, doubt *bool) (done b
 	if err := t.setBack(ctx); err != nil {
 		return false, err
 	}
-	if lock.exists { // it is about to go with the former session
+	if lock.exists { // it is about to go with the previous session
 		return false, zk.ErrNodeExists
 	}
 	return t.retake(ctx, claim, crumb, trail.stat.Version, doubt)

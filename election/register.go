@@ -44,7 +44,7 @@ func (s *Session) register(ctx context.Context) error {
 			}
 			continue
 		}
-		s.past.found(v.stat, 0) // of our former session, or of another supervisor that has our name
+		s.past.found(v.stat, 0) // of our previous session, or of another supervisor that has our name
 		if rival.report(v) {
 			sent := s.cfg.Now()
 			if err := s.replace(ctx, path, s.Self.data(), v.stat.Version); err == nil {

@@ -25,7 +25,7 @@ type Roll struct {
 func newRoll() *Roll { return &Roll{changed: make(chan zk.Event, 1)} }
 
 // Enlist makes the breadcrumb list these members. From now on we need a promise of each of them, whether or not the write succeeds.
-// P1: we also need those of former lists until this one is acknowledged. Once the breadcrumb may list nobody, its reader relies on our
+// P1: we also need those of previous lists until this one is acknowledged. Once the breadcrumb may list nobody, its reader relies on our
 // not going on.
 func (r *Roll) Enlist(members []Peer) {
 	r.mu.Lock()

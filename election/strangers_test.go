@@ -28,7 +28,7 @@ func TestFormerLeaseArithmetic(t *testing.T) {
 		{false, true, 10 * time.Second, 2 * time.Second, 14800 * time.Millisecond},
 		{true, false, 10 * time.Second, 2 * time.Second, 17 * time.Second},
 	} {
-		if got := (FormerLease{session, c.lives, c.others, c.undo}).Wait(c.grace); got != c.want {
+		if got := (PreviousLease{session, c.lives, c.others, c.undo}).Wait(c.grace); got != c.want {
 			t.Errorf("lives %v, others %v, undo %v, grace %v: %v, want %v", c.lives, c.others, c.undo, c.grace, got, c.want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestNoLeaseOutlastsTheWaitOfWhoCannotTrustASessionsEnd(t *testing.T) {
 		if fed := Watchdog(session); fed > 0 { // the last feed, and its timeout
 			dead = max(dead, session-2*beatEvery(session)-session/4)
 		}
-		wait := FormerLease{Session: session, Others: true}.Wait(0)
+		wait := PreviousLease{Session: session, Others: true}.Wait(0)
 		if slow, quick := dead*102/100, wait*98/100; slow >= quick {
 			t.Errorf("session %v: a child may live for %v, and is waited for %v", session, slow, quick)
 		}

@@ -180,7 +180,7 @@ func (t *taking) claim(crumb BreadCrumb, token int64, number int32, stakes []str
 	return &Claim{Token: token, Since: time.Now(), Roll: newRoll(), czxid: token, number: number, left: t.left, s: t.s, paths: t.paths, crumb: crumb, stakes: stakes}
 }
 
-// rebirth gives back a lock in another folder than the one of the candidate's beginning, or in an older copy of it. P1: the former active's
+// rebirth gives back a lock in another folder than the one of the candidate's beginning, or in an older copy of it. P1: the previous active's
 // breadcrumb is gone, so only a delay can prove its death, and a new candidate waits that long.
 func (t *taking) rebirth(ctx context.Context, claim *Claim, why error) error {
 	err := claim.Release(ctx)

@@ -48,27 +48,27 @@ func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, all bo
 	return t.close(ctx, dial, dead, closing{end: exactly(time.Now()), all: all}) // as near as anybody comes who was not asked
 }
 
-// CloseFormer is Close for the session of a supervisor that is gone with its guardians, and all programs with them, at any time since the
+// ClosePrevious is Close for the session of a supervisor that is gone with its guardians, and all programs with them, at any time since the
 // last heartbeat.
-func (t Ticket) CloseFormer(ctx context.Context, dial DialFunc, root string, of Node, dead []Release) error {
+func (t Ticket) ClosePrevious(ctx context.Context, dial DialFunc, root string, of Node, dead []Release) error {
 	now := time.Now()
 	silent := Ending{utc(now.Add(-t.Timeout - usualTick)), utc(now)}
-	return t.close(ctx, dial, dead, closing{end: silent, all: true, former: &of, root: root})
+	return t.close(ctx, dial, dead, closing{end: silent, all: true, previous: &of, root: root})
 }
 
-// ErrLeftAlone says that CloseFormer must not close a session: it is not that supervisor's, or one of its breadcrumbs says that a process of a
+// ErrLeftAlone says that ClosePrevious must not close a session: it is not that supervisor's, or one of its breadcrumbs says that a process of a
 // program is alive, which may be anywhere.
 var ErrLeftAlone = errors.New("the session must not be closed")
 
-// ErrOverAlready says that there was no session for CloseFormer to close: the supervisor's guardians have closed it, or it has expired.
+// ErrOverAlready says that there was no session for ClosePrevious to close: the supervisor's guardians have closed it, or it has expired.
 var ErrOverAlready = errors.New("the session is over already")
 
 // closing says how to close a session.
 type closing struct {
-	end    Ending // of the programs whose locks it gives back
-	all    bool   // no process of the session is alive
-	former *Node  // whose session it has to be; nil: whoever closes it has served it
-	root   string // where that is registered
+	end      Ending // of the programs whose locks it gives back
+	all      bool   // no process of the session is alive
+	previous *Node  // whose session it has to be; nil: whoever closes it has served it
+	root     string // where that is registered
 }
 
 func (t Ticket) close(ctx context.Context, dial DialFunc, dead []Release, how closing) error {
@@ -101,12 +101,12 @@ func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead 
 	switch {
 	case err != nil:
 		return err
-	case !alive && how.former != nil:
+	case !alive && how.previous != nil:
 		return ErrOverAlready
 	case !alive:
 		return nil // as wanted
 	}
-	if how.former != nil {
+	if how.previous != nil {
 		err = c.recognize(t)
 	}
 	if err == nil {
@@ -169,14 +169,14 @@ func (c *caller) takeOver(t Ticket) (alive bool, err error) {
 // recognize makes sure that the session is that supervisor's, as its own znode says, and looks when its last heartbeat was. Servers may
 // give an id again after their machine was booted.
 func (c *caller) recognize(t Ticket) error {
-	path := NodesDir(c.root) + "/" + c.former.Node
+	path := NodesDir(c.root) + "/" + c.previous.Node
 	answers, err := c.ask(request{jute.OpSync, jute.Path(path)}, request{jute.OpGetData, jute.PathWatch{Path: path}})
 	if err != nil {
 		return err
 	}
 	own := answers[1]
 	n, err := decode[Node](own.Data)
-	if own.code != jute.OK || own.Stat.EphemeralOwner != t.Session || err != nil || n.Pid != c.former.Pid || !n.Since.Equal(c.former.Since) {
+	if own.code != jute.OK || own.Stat.EphemeralOwner != t.Session || err != nil || n.Pid != c.previous.Pid || !n.Since.Equal(c.previous.Since) {
 		return fmt.Errorf("%w: %s is not of that supervisor", ErrLeftAlone, path)
 	}
 	if beat := utc(time.UnixMilli(own.Stat.Mtime)); beat.After(*c.end.Min) && beat.Before(*c.end.Max) {
@@ -232,7 +232,7 @@ func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err
 		if err != nil || named.Session != SessionName(t.Session) {
 			continue
 		}
-		if c.former != nil && named.Leftover.Known {
+		if c.previous != nil && named.Leftover.Known {
 			return nil, fmt.Errorf("%w: %s says that a process is alive", ErrLeftAlone, r.Crumb)
 		}
 		ops := jute.Multi{jute.CheckOp(r.Dir, dir.Stat.Version), jute.DeleteOp(r.Crumb, crumb.Stat.Version)}

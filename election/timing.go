@@ -32,9 +32,9 @@ func AfterLease(session time.Duration) time.Duration { return session / 30 }
 // is T/4 left, three heartbeats, in which it may be fed.
 func Watchdog(session time.Duration) time.Duration { return (session / 3).Truncate(time.Second) }
 
-// FormerLease is the worst case for a claimant that has no proof of a death.
-type FormerLease struct {
-	Session time.Duration // the longest session timeout that the former active's lease may rest on
+// PreviousLease is the worst case for a claimant that has no proof of a death.
+type PreviousLease struct {
+	Session time.Duration // the longest session timeout that the previous active's lease may rest on
 	Lives   bool          // its session may still exist
 	Others  bool          // not only its own node and the servers can have ended its session
 	Undoing time.Duration // how long its node may take to undo the effects of its programs
@@ -43,7 +43,7 @@ type FormerLease struct {
 // undoMargin is for the death of the programs before the first undo, the writing of what is left, and clocks of two rates.
 const undoMargin = time.Second
 
-// Wait is how long a claimant waits, from its claim, until the former active's lease has ended; at least grace.
+// Wait is how long a claimant waits, from its claim, until the previous active's lease has ended; at least grace.
 //
 // P1: A session that the servers have ended by themselves was silent for so long that the lease ended before (P3): then Wait adds
 // nothing. A session that others can end may have had a heartbeat acknowledged right before, and its node may not hear of
@@ -51,7 +51,7 @@ const undoMargin = time.Second
 // a watchdog may use up. Two clocks measure this, so Wait adds T/20: more than their rates may differ. A live session may get
 // heartbeats acknowledged after the claim; within T its node has learned of the lock's end, and acted, or has lost its lease. Only then
 // it undoes effects: what is not undone in its time, its breadcrumb says.
-func (f FormerLease) Wait(grace time.Duration) time.Duration {
+func (f PreviousLease) Wait(grace time.Duration) time.Duration {
 	if f.Undoing > 0 {
 		undoing := f.Undoing + undoMargin
 		f.Undoing = 0

@@ -61,7 +61,7 @@ const (
 	ReasonUnknown  Reason = "unknown"         // nobody has written it down; no node writes this
 )
 
-// LostTo is the reason that the next active node writes for a former one that could not write its own.
+// LostTo is the reason that the next active node writes for a previous one that could not write its own.
 func LostTo(p Proof) Reason {
 	if p == NoBreadcrumb {
 		return SupervisorLost + "; its child was known to be dead"
@@ -84,16 +84,16 @@ func (r Reason) Planned() bool {
 	return false
 }
 
-// Proof is how a former active was proved dead: the method in a few words, and after a comma the methods that failed.
+// Proof is how a previous active was proved dead: the method in a few words, and after a comma the methods that failed.
 type Proof string
 
-// NoBreadcrumb is the proof if the former active has removed its breadcrumb, or if there never was one.
+// NoBreadcrumb is the proof if the previous active has removed its breadcrumb, or if there never was one.
 const NoBreadcrumb Proof = "no breadcrumb was left"
 
-// Fenced reports whether the former active had to be fenced.
+// Fenced reports whether the previous active had to be fenced.
 func (p Proof) Fenced() bool { return p != "" && p != NoBreadcrumb }
 
-// Confirmed reports whether an operator said that the former active was dead.
+// Confirmed reports whether an operator said that the previous active was dead.
 func (p Proof) Confirmed() bool {
 	method, _, _ := strings.Cut(string(p), ",")
 	return method == "confirmed" || strings.HasPrefix(method, confirmedBy)
@@ -101,7 +101,7 @@ func (p Proof) Confirmed() bool {
 
 const confirmedBy = "confirmed by "
 
-// ConfirmedBy is the proof if an operator, who is known, said that the former active was dead.
+// ConfirmedBy is the proof if an operator, who is known, said that the previous active was dead.
 func ConfirmedBy(who string) Proof { return confirmedBy + Proof(strings.ReplaceAll(who, ",", " ")) }
 
 // NotEligible says that a node is never a candidate, by its config. That is no fault.

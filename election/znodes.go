@@ -127,7 +127,7 @@ type Activation struct {
 	EndMin *time.Time `json:"end_min,omitempty"`
 	EndMax *time.Time `json:"end_max,omitempty"`
 	Reason Reason     `json:"reason,omitempty"`
-	Fenced Proof      `json:"fenced,omitempty"` // how the former active was known to be dead
+	Fenced Proof      `json:"fenced,omitempty"` // how the previous active was known to be dead
 	// FenceMs is how long fencing took: the child starts so long after Start.
 	FenceMs int64  `json:"fence_ms,omitempty"`
 	Entry   string `json:"-"` // where it is written

@@ -5,7 +5,7 @@
 //   - a configured method says so, or
 //   - the operator confirmed it, or the breadcrumb is gone, which happens only after its tree was proved dead, or
 //   - no method is configured, or all failed and on_failure is grace, and the grace delay has passed since the lock was
-//     claimed. By then the target's own lease has long ended (P3, and election.FormerLease).
+//     claimed. By then the target's own lease has long ended (P3, and election.PreviousLease).
 //
 // All else is an error, a method that hangs and a context that ends included, and a child must not start.
 //

@@ -43,10 +43,10 @@ type answerer struct {
 	guarded  <-chan struct{}                                           // closed when the guardians stand
 	guard    func() host.Guard
 	log      hclog.Logger
-	inherit  bool // whether to take a former image's listener from the guardians; once
+	inherit  bool // whether to take a previous image's listener from the guardians; once
 }
 
-// answerAll answers until ctx ends. As long as a former supervisor's guardians live, they hold the address, and answer.
+// answerAll answers until ctx ends. As long as a previous supervisor's guardians live, they hold the address, and answer.
 func (a *answerer) answerAll(ctx context.Context) {
 	log := a.log.Named("agent")
 	server := &agent.Server{

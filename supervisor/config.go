@@ -33,26 +33,26 @@ type Config struct {
 	Notes    func(service string) unit.Notes         // where is noted how to undo oneshots; nil: in files
 	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
 	// Lacks is why this machine could not start a service now; it may hang with a file system. nil: that is never looked at.
-	Lacks    func(config.Service) error
-	Former   *Former // nil: nobody closes the session of a supervisor that is killed with its guardians
-	Services []service.Conf
-	Warnings []string      // dangerous settings, a line each, for the status
-	Changes  <-chan Change // changes of the config while it runs; nil: none
-	Logger   hclog.Logger
-	JSONLog  bool                   // the log's lines are JSON, and so are the guardians' last words
-	TLS      *keyfile.TLS           // nil: plain
-	Dial     election.DialFunc      // nil: TCP
-	Machine  host.Machine           // nil: this one
-	Observer Observer               // nil: none
-	Pulse    <-chan chan<- struct{} // requests for a sign of life: answered while the supervisor's loops run
-	Hurry    <-chan struct{}        // closed when a stop must be quick: children are killed, not asked
-	Thread   chan<- func()          // runs functions on the main thread of the process; nil: no hand-over is possible
-	Upgrade  Upgrade
-	Broken   func(error) // is told of impossible events, besides the log; nil: only the log is
+	Lacks         func(config.Service) error
+	SessionRecord *SessionRecord // nil: nobody closes the session of a supervisor that is killed with its guardians
+	Services      []service.Conf
+	Warnings      []string      // dangerous settings, a line each, for the status
+	Changes       <-chan Change // changes of the config while it runs; nil: none
+	Logger        hclog.Logger
+	JSONLog       bool                   // the log's lines are JSON, and so are the guardians' last words
+	TLS           *keyfile.TLS           // nil: plain
+	Dial          election.DialFunc      // nil: TCP
+	Machine       host.Machine           // nil: this one
+	Observer      Observer               // nil: none
+	Pulse         <-chan chan<- struct{} // requests for a sign of life: answered while the supervisor's loops run
+	Hurry         <-chan struct{}        // closed when a stop must be quick: children are killed, not asked
+	Thread        chan<- func()          // runs functions on the main thread of the process; nil: no hand-over is possible
+	Upgrade       Upgrade
+	Broken        func(error) // is told of impossible events, besides the log; nil: only the log is
 	// Stuck is told once that the goroutine that decides for a service stands still, and where it is. It has to end this process at once, as a
 	// crash does. nil: nobody looks.
 	Stuck    func(service string, stood time.Duration, stack func() string)
-	Handover []byte // the envelope of a former image of this process; nil: there was none
+	Handover []byte // the envelope of a previous image of this process; nil: there was none
 
 	// Strangers says that strangers reach the servers, too, and may end any session at any moment: then the loss of a lock does not prove that
 	// its holder's lease has ended.

@@ -24,23 +24,23 @@ import (
 	"understudy/supervisor/service"
 )
 
-// Former is what a supervisor leaves to the next one of its node on its machine, in case that it is killed together with its guardians: how
+// SessionRecord is what a supervisor leaves to the next one of its node on its machine, in case that it is killed together with its guardians: how
 // to close its session, which they would do. It is in a file that nobody else can read, and that is gone after a boot.
-type Former struct {
+type SessionRecord struct {
 	node  string
 	store *keyfile.Store
 	log   hclog.Logger
 	kept  bool // the note is this supervisor's
 }
 
-// NewFormer is that of a real machine.
-func NewFormer(cfg Config) *Former { return formerIn(notify.DefaultDir(), cfg) }
+// NewSessionRecord is that of a real machine.
+func NewSessionRecord(cfg Config) *SessionRecord { return sessionRecordIn(notify.DefaultDir(), cfg) }
 
-func formerIn(dir string, cfg Config) *Former {
+func sessionRecordIn(dir string, cfg Config) *SessionRecord {
 	h := fnv.New64a()
 	fmt.Fprint(h, cfg.Node)
 	name := strconv.FormatUint(h.Sum64(), 36) + "." + clusterOf(cfg) + sessionFile
-	return &Former{node: cfg.Node, store: &keyfile.Store{Dir: dir, Name: name}, log: cfg.Logger}
+	return &SessionRecord{node: cfg.Node, store: &keyfile.Store{Dir: dir, Name: name}, log: cfg.Logger}
 }
 
 // leftSession is the file's text. Servers and credentials are those of the config.
@@ -54,7 +54,7 @@ type leftSession struct {
 }
 
 // noteSession notes the session that begins. Until the next one begins, all trees of this process live under it or under none.
-func (f *Former) noteSession(self election.Node, t election.Ticket, maker func() (box.Maker, error)) {
+func (f *SessionRecord) noteSession(self election.Node, t election.Ticket, maker func() (box.Maker, error)) {
 	if f == nil {
 		return
 	}
@@ -73,20 +73,20 @@ func (f *Former) noteSession(self election.Node, t election.Ticket, maker func()
 }
 
 // end removes this supervisor's note: its session is closed, or has to expire.
-func (f *Former) end() {
+func (f *SessionRecord) end() {
 	if f != nil && f.kept {
 		f.drop()
 	}
 }
 
-func (f *Former) drop() {
+func (f *SessionRecord) drop() {
 	if err := f.store.Save(nil); err != nil {
 		f.log.Debug("cannot remove the note of the session", "error", err)
 	}
 }
 
 // load reads what the supervisor before this one left; nil: there is nothing that can be used.
-func (f *Former) load() *leftSession {
+func (f *SessionRecord) load() *leftSession {
 	if f == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (f *Former) load() *leftSession {
 	return left
 }
 
-func (f *Former) readFile() (*leftSession, error) {
+func (f *SessionRecord) readFile() (*leftSession, error) {
 	data, err := f.store.Load()
 	if err == nil {
 		err = safefile.Own(f.store.Path(), safefile.Secret)
@@ -129,7 +129,7 @@ func Swept(ctx context.Context, unit string) error { return sweptIn(ctx, notify.
 func sweptIn(ctx context.Context, dir, unit string) error {
 	files, _ := filepath.Glob(filepath.Join(dir, "*"+sessionFile)) // the pattern is well formed
 	for _, file := range files {
-		f := Former{store: &keyfile.Store{Dir: filepath.Dir(file), Name: filepath.Base(file)}}
+		f := SessionRecord{store: &keyfile.Store{Dir: filepath.Dir(file), Name: filepath.Base(file)}}
 		left, err := f.readFile()
 		if err != nil || left.Maker.Path != unit || left.Maker.EndAll(ctx) != nil {
 			continue // the next supervisor does not close that session
@@ -148,10 +148,10 @@ func sweptIn(ctx context.Context, dir, unit string) error {
 
 const sessionFile = ".session"
 
-// closeFormer closes the session of the supervisor before this one, if that was killed together with its guardians. It returns a function that
+// closePrevious closes the session of the supervisor before this one, if that was killed together with its guardians. It returns a function that
 // waits until this is over. P2: only if all programs of that supervisor are proved dead; else the session has to expire.
-func (s *supervisor) closeFormer(ctx context.Context) (wait func()) {
-	left := s.cfg.Former.load()
+func (s *supervisor) closePrevious(ctx context.Context) (wait func()) {
+	left := s.cfg.SessionRecord.load()
 	if left == nil {
 		return func() {}
 	}
@@ -192,9 +192,9 @@ func (s *supervisor) closeLeft(ctx context.Context, left *leftSession) {
 	for _, c := range s.cfg.Services {
 		dead = append(dead, election.Paths{Root: s.cfg.Root, Service: c.Name}.Release())
 	}
-	switch err := ticket.CloseFormer(ctx, s.cfg.Dial, s.cfg.Root, left.Self, dead); {
+	switch err := ticket.ClosePrevious(ctx, s.cfg.Dial, s.cfg.Root, left.Self, dead); {
 	case errors.Is(err, election.ErrLeftAlone):
-		s.cfg.Former.drop() // each attempt keeps the session alive
+		s.cfg.SessionRecord.drop() // each attempt keeps the session alive
 		s.log.Warn(notClosed, "session", name, "error", err)
 	case errors.Is(err, election.ErrOverAlready):
 		s.log.Debug("the session of the previous supervisor is over already", "session", name)
@@ -315,7 +315,7 @@ func (s *supervisor) envelope() handoff.Envelope {
 	return e
 }
 
-// adopt takes over the state of a former image of this process. On an error this process has to end: to its guardians that is
+// adopt takes over the state of a previous image of this process. On an error this process has to end: to its guardians that is
 // a supervisor's death, and they do the rest.
 func (s *supervisor) adopt(ctx context.Context) error {
 	left, err := handoff.Open(s.cfg.Handover, s.cfg.Node, s.cfg.Root, s.cfg.Servers)

@@ -29,7 +29,7 @@ func successor(t *testing.T, dir string) (s *supervisor, dials *int) {
 		*dials++
 		return nil, errors.New("no server")
 	}}
-	cfg.Former = formerIn(dir, cfg)
+	cfg.SessionRecord = sessionRecordIn(dir, cfg)
 	return &supervisor{cfg: cfg, log: cfg.Logger}, dials
 }
 
@@ -48,12 +48,12 @@ func leave(t *testing.T, dir string, as leftSession) (path string) {
 	s, _ := successor(t, dir)
 	data, err := json.Marshal(as)
 	if err == nil {
-		err = s.cfg.Former.store.Save(data)
+		err = s.cfg.SessionRecord.store.Save(data)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.cfg.Former.store.Path()
+	return s.cfg.SessionRecord.store.Path()
 }
 
 // folder is one that only root can write to, as /run/understudy.
@@ -106,7 +106,7 @@ func TestASessionIsClosedOnlyIfAllProgramsOfItsSupervisorAreProvedDead(t *testin
 			s, dials := successor(t, dir)
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
-			if left := s.cfg.Former.load(); left != nil {
+			if left := s.cfg.SessionRecord.load(); left != nil {
 				s.closeLeft(ctx, left)
 			}
 			if (*dials > 0) != c.closes {
@@ -141,7 +141,7 @@ func TestASupervisorTakesItsOwnNoteAway(t *testing.T) {
 	dir := folder(t)
 	path := leave(t, dir, leftSession{Self: election.Node{Node: "a"}, Maker: goneMaker(t), Session: 7, Timeout: time.Second})
 	s, _ := successor(t, dir)
-	f := s.cfg.Former
+	f := s.cfg.SessionRecord
 	f.end() // it never had a session
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
@@ -188,7 +188,7 @@ func TestASweepNotesThatTheProgramsOfItsUnitAreDead(t *testing.T) {
 			t.Error(err)
 		}
 		s, _ := successor(t, dir)
-		if left := s.cfg.Former.load(); left == nil || left.Dead != c.dead || left.Session != 7 {
+		if left := s.cfg.SessionRecord.load(); left == nil || left.Dead != c.dead || left.Session != 7 {
 			t.Errorf("%s: %+v", name, left)
 		}
 	}

@@ -79,9 +79,9 @@ func (r *roster) reinstate(left *handoff.Envelope) {
 		i := slices.IndexFunc(r.services, func(v *service.Service) bool { return v.Name() == c.Name })
 		switch {
 		case i >= 0 && c.Term != nil && r.services[i].Given().Replicated != nil: // its program runs, and was not started as a copy
-			former := r.addRemoved(c.Name)
-			r.services = slices.Insert(slices.DeleteFunc(r.services, func(v *service.Service) bool { return v == former }), i, former)
-			former.Remember(c)
+			previous := r.addRemoved(c.Name)
+			r.services = slices.Insert(slices.DeleteFunc(r.services, func(v *service.Service) bool { return v == previous }), i, previous)
+			previous.Remember(c)
 		case i >= 0:
 			r.services[i].Remember(c)
 		case c.Term != nil || len(c.Debts) > 0 || c.Place.Session != 0: // P6: or a place in the queue, behind which others wait
@@ -304,7 +304,7 @@ func (n *notes) warn(settings []string) {
 	n.observer.Warned(election.Bounded(n.all()))
 }
 
-// expose notes the znodes that others can change, and returns the former ones.
+// expose notes the znodes that others can change, and returns the previous ones.
 func (n *notes) expose(note string) (was string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -32,8 +32,8 @@ func TestARunningServiceThatIsToBeReplicatedEndsFirst(t *testing.T) {
 		s.roster.add(service.Conf{Name: "web"})
 		s.roster.reinstate(&handoff.Envelope{Services: []service.CarriedService{{Name: "db", Term: &service.CarriedTerm{}}}})
 		first := s.roster.services[0]
-		if former := replicated != nil; former != (first != v) || former != first.Removed() || former != s.roster.waits(v) || !first.Carries() || former == v.Carries() {
-			t.Errorf("replicated: %v: the first is another one: %v, removed: %v, carries: %v; it waits: %v", former, first != v, first.Removed(), first.Carries(), s.roster.waits(v))
+		if previous := replicated != nil; previous != (first != v) || previous != first.Removed() || previous != s.roster.waits(v) || !first.Carries() || previous == v.Carries() {
+			t.Errorf("replicated: %v: the first is another one: %v, removed: %v, carries: %v; it waits: %v", previous, first != v, first.Removed(), first.Carries(), s.roster.waits(v))
 		}
 	}
 }

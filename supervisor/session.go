@@ -34,9 +34,9 @@ func (s *supervisor) sessions(ctx context.Context) error {
 	if s.left != nil {
 		first = s.left.Epoch
 	} else {
-		defer s.closeFormer(ctx)()
+		defer s.closePrevious(ctx)()
 	}
-	defer s.cfg.Former.end()
+	defer s.cfg.SessionRecord.end()
 	for epoch := first; ; epoch++ {
 		began := s.cfg.Machine.Now()
 		err := s.open(ctx, sessions, epoch)
@@ -106,7 +106,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 		sess.OnShortened(nil)
 		s.cfg.Observer.Lease(control.LeaseStatus{})
 	}()
-	s.cfg.Former.noteSession(s.self, sess.Ticket(), s.guard.Maker)
+	s.cfg.SessionRecord.noteSession(s.self, sess.Ticket(), s.guard.Maker)
 	first, gate := sess.Lease.End(), s.newGate(sess, epoch)
 	if resumed {
 		gate.Expect(s.roster.carried())
@@ -122,7 +122,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 			s.log.Warn("cannot extend the lease at the guardians", "error", err)
 		}
 	})
-	if resumed && sess.Timeout() < s.left.Session.Timeout { // the guardians know the former timeout
+	if resumed && sess.Timeout() < s.left.Session.Timeout { // the guardians know the previous timeout
 		if err := gate.Shorten(context.WithoutCancel(ctx)); err != nil {
 			sess.Stop(fmt.Errorf("%w: %w", service.ErrGuard, err))
 		}
@@ -130,7 +130,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	err := s.serveGated(ctx, service.Session{Session: sess, Epoch: epoch, Gate: gate, Moved: func() { wait.Poke(s.wake) }})
 	outlasted := len(s.roster.outlasting()) > 0
 	if outlasted {
-		s.formerEpochs = append(s.formerEpochs, epoch)
+		s.previousEpochs = append(s.previousEpochs, epoch)
 	}
 	switch {
 	case err != nil:
@@ -138,7 +138,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	case outlasted:
 		return errOutlasted
 	}
-	s.finishFormer()
+	s.finishPrevious()
 	if err := s.guard.Finish(epoch); err != nil { // P2: the guardians know of a tree that has not ended
 		return fmt.Errorf("%w: %w", service.ErrUndead, err)
 	}
@@ -148,9 +148,9 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 // errOutlasted says that programs run on though their session has expired.
 var errOutlasted = errors.New("programs have outlasted their session")
 
-// finishFormer has the guardians forget the leases of former sessions, once no tree is left under them.
-func (s *supervisor) finishFormer() {
-	s.formerEpochs = slices.DeleteFunc(s.formerEpochs, func(epoch uint64) bool { return s.guard.Finish(epoch) == nil })
+// finishPrevious has the guardians forget the leases of previous sessions, once no tree is left under them.
+func (s *supervisor) finishPrevious() {
+	s.previousEpochs = slices.DeleteFunc(s.previousEpochs, func(epoch uint64) bool { return s.guard.Finish(epoch) == nil })
 }
 
 // serveGated runs serveAll and, meanwhile, the session's gate and the watch over the services.
@@ -200,7 +200,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 				maps.DeleteFunc(errs, func(_ *service.Service, err error) bool { return err == nil }) // they begin again
 			}
 		}
-		s.finishFormer()
+		s.finishPrevious()
 		if moving == nil {
 			s.roster.arrange(ctx, stops, errs, begin)
 			sum, fault, warnings := s.notes.files(), s.notes.faults(s.credentials.why()), election.Bounded(s.notes.warnings())
@@ -257,7 +257,7 @@ func (s *supervisor) open(ctx context.Context, sessions *election.Sessions, epoc
 		served = true
 		return serve(ctx, sess)
 	})
-	if !served { // the former one must be closed before the next one is opened
+	if !served { // the previous one must be closed before the next one is opened
 		return fmt.Errorf("%w: %w", errUnresumed, err)
 	}
 	return err
@@ -317,7 +317,7 @@ func (s *supervisor) tellGranted(sess *election.Session) {
 	}
 	s.granted = granted
 	longest := slices.MaxFunc(append(s.cfg.Services, service.Conf{}), func(a, b service.Conf) int { return cmp.Compare(a.GraceDelay, b.GraceDelay) })
-	wait := election.FormerLease{Session: granted, Others: s.cfg.Strangers}.Wait(longest.GraceDelay)
+	wait := election.PreviousLease{Session: granted, Others: s.cfg.Strangers}.Wait(longest.GraceDelay)
 	s.log.Warn("the ZooKeeper servers grant another session timeout than zookeeper.session_timeout asks for", "asked", asked, "granted", granted,
 		"why", why, "takeover", "a lost host is taken over after up to "+(granted+tick+wait).Round(100*time.Millisecond).String(),
 		"outage", "programs stop after "+election.LeaseLength(sess.Timeout()).Round(100*time.Millisecond).String()+" without ZooKeeper")
@@ -367,7 +367,7 @@ type stillness struct {
 	stood time.Duration
 }
 
-// next is the stillness at a look, so long after the former one.
+// next is the stillness at a look, so long after the previous one.
 func (s stillness) next(moves int64, after time.Duration) stillness {
 	if s.moves != moves {
 		return stillness{moves: moves}

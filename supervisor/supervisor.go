@@ -7,7 +7,7 @@
 //     the lock until the session ends by itself, and leaves the breadcrumb.
 //   - P3 The lease ends before the session can. Whatever happens to us or to our network, the tree is dead before ZooKeeper
 //     can have given the lock away by itself. If somebody else may have ended a session, its end does not prove the lease's: see
-//     election.FormerLease. A failsafe service's tree may live longer, as long as every node that could start it has
+//     election.PreviousLease. A failsafe service's tree may live longer, as long as every node that could start it has
 //     promised not to.
 //   - P4 No child outlives its supervisor: the guardians make sure.
 //   - P5 Fence before start. A child starts only after the node that the breadcrumb names is known to be dead or fenced, and
@@ -54,12 +54,12 @@ type supervisor struct {
 	trouble time.Duration // how long to wait after the next failure to open a session
 	granted time.Duration // a session timeout that the log has warned of
 
-	guarded      chan struct{} // closed when the guardians stand
-	guard        host.Guard
-	commands     *unit.Commands
-	promises     *failsafe.Promises // this node's promises to others
-	left         *handoff.Envelope  // the envelope of a former image of this process; nil: none
-	formerEpochs []uint64           // leases of former sessions under which something may run
+	guarded        chan struct{} // closed when the guardians stand
+	guard          host.Guard
+	commands       *unit.Commands
+	promises       *failsafe.Promises // this node's promises to others
+	left           *handoff.Envelope  // the envelope of a previous image of this process; nil: none
+	previousEpochs []uint64           // leases of previous sessions under which something may run
 
 	roster      roster
 	notes       notes

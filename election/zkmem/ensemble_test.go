@@ -254,12 +254,12 @@ func TestAFormerLeaderTakesNoOrders(t *testing.T) {
 			leader.want(create(path, ""), "ok "+path)
 		}
 		time.Sleep(slowTick)
-		former := dial(0)
+		previous := dial(0)
 		for n := range late {
-			if got := former.do(exists(fmt.Sprintf("/%d", n), false)); !strings.HasPrefix(got, "ok") {
+			if got := previous.do(exists(fmt.Sprintf("/%d", n), false)); !strings.HasPrefix(got, "ok") {
 				t.Errorf("change %d at the former leader: %s", n, got)
 			}
-			if got := former.do(exists(fmt.Sprintf("/%dlate", n), false)); strings.HasPrefix(got, "ok") {
+			if got := previous.do(exists(fmt.Sprintf("/%dlate", n), false)); strings.HasPrefix(got, "ok") {
 				t.Errorf("the former leader has taken order %d: %s", n, got)
 			}
 		}

@@ -27,7 +27,7 @@ const (
 	again       = 50 * time.Millisecond   // between two attempts
 )
 
-// Fence asks until the agent has answered or ctx ends: on the other machine, a new agent may be about to replace a former
+// Fence asks until the agent has answered or ctx ends: on the other machine, a new agent may be about to replace a previous
 // one.
 func (m Method) Fence(ctx context.Context, t fencing.Target) error {
 	if t.Address == "" {

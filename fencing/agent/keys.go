@@ -34,7 +34,7 @@ func Shared(secret []byte) *Keys {
 	return &Keys{Secrets: func() ([][]byte, error) { return [][]byte{secret}, nil }}
 }
 
-// Keys reads the files again when they change. It tells failed why it cannot read one; then the former content stays in force.
+// Keys reads the files again when they change. It tells failed why it cannot read one; then the previous content stays in force.
 func (f KeyFiles) Keys(failed func(error)) *Keys {
 	k := &Keys{}
 	if f.Secret != "" {

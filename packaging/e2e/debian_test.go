@@ -18,7 +18,7 @@ import (
 	"understudy/supervisor/testbed/kit/tick"
 )
 
-// The whole life of the package, from a bare machine to a bare machine. One story: each chapter needs the former.
+// The whole life of the package, from a bare machine to a bare machine. One story: each chapter needs the previous.
 func TestDebianMachinesFailOver(t *testing.T) {
 	p := newPair(t)
 	before := p.one.files(t)

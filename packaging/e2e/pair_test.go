@@ -94,14 +94,14 @@ func (p *pair) settled(t *testing.T) (active, other *machine, run kit.Run) {
 }
 
 // over waits until the other machine runs the program, and tells for how long nobody did.
-func (p *pair) over(t *testing.T, how string, former kit.Run, other *machine, limit time.Duration) {
+func (p *pair) over(t *testing.T, how string, previous kit.Run, other *machine, limit time.Duration) {
 	t.Helper()
-	next := p.accounts.On(t, limit, other.Name, former.First)
+	next := p.accounts.On(t, limit, other.Name, previous.First)
 	runs := p.accounts.Runs()
 	for i, r := range runs {
 		if r.ID == next.ID {
-			former = runs[i-1]
+			previous = runs[i-1]
 		}
 	}
-	t.Logf("%s: after %v the other machine runs it", how, kit.Gap(former, next).Round(time.Millisecond))
+	t.Logf("%s: after %v the other machine runs it", how, kit.Gap(previous, next).Round(time.Millisecond))
 }

@@ -39,7 +39,7 @@ func token(key, file, without string, log hclog.Logger) func() (string, error) {
 	return read
 }
 
-// certificate is what HTTPS is spoken with: renewed as its files are, and the former one while they cannot be read or do not fit
+// certificate is what HTTPS is spoken with: renewed as its files are, and the previous one while they cannot be read or do not fit
 // each other. Nil: it is not spoken.
 func certificate(files *config.TLSFiles, log hclog.Logger) func() (*tls.Certificate, error) {
 	if files == nil {

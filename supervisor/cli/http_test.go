@@ -13,7 +13,7 @@ import (
 	"understudy/supervisor/testbed/keytest"
 )
 
-// A renewed certificate is taken up; one that cannot be read leaves the former in force.
+// A renewed certificate is taken up; one that cannot be read leaves the previous in force.
 func TestARenewedCertificateIsTakenUp(t *testing.T) { synctest.Test(t, renewedCertificate) }
 
 func renewedCertificate(t *testing.T) {

@@ -107,7 +107,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		defer tellEnsemble(c, auth, log)()
 	}
 	conf.Warnings = tellDangers(log, nil, l.warnings)
-	conf.Memory, conf.Lacks, conf.Former = supervisor.NewMemory(conf), config.Service.Lacks, supervisor.NewFormer(conf)
+	conf.Memory, conf.Lacks, conf.SessionRecord = supervisor.NewMemory(conf), config.Service.Lacks, supervisor.NewSessionRecord(conf)
 	var server *web.Server
 	if systemd != nil || c.HTTP.Listen != "" { // else nobody looks
 		board := web.NewBoard(wire.Now)

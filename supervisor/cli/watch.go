@@ -196,7 +196,7 @@ func (p *picture) take(l look) {
 	}
 }
 
-// draw replaces what is on the screen without a flicker: each line is written over the former one.
+// draw replaces what is on the screen without a flicker: each line is written over the previous one.
 func (p *picture) draw() {
 	width, height := terminalSize(os.Stdout)
 	lines := strings.Split(strings.TrimSuffix(p.text(screenOf(os.Stdout), time.Now()), "\n"), "\n")

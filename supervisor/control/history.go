@@ -39,7 +39,7 @@ type HistoryEntry struct {
 	OverlapMs *int64 `json:"overlap_ms,omitempty"`
 
 	Reason  election.Reason `json:"reason"`   // why it ended
-	Fenced  election.Proof  `json:"fenced"`   // how the former active was known to be dead
+	Fenced  election.Proof  `json:"fenced"`   // how the previous active was known to be dead
 	FenceMs int64           `json:"fence_ms"` // how long that took; until then nothing ran
 }
 
@@ -84,7 +84,7 @@ func parseActivation(data []byte) election.Activation {
 	return a
 }
 
-// chain derives from entries in their order what each has to do with the former one.
+// chain derives from entries in their order what each has to do with the previous one.
 func chain(service string, written []election.Activation, lock znode, now time.Time) []HistoryEntry {
 	all := make([]HistoryEntry, len(written))
 	ran := -1 // the last one whose programs ran

@@ -24,7 +24,7 @@ type LocalStatus struct {
 	Health  election.Health // of its programs, while it is active
 	Why     string          // what is to be known besides
 	Token   int64           // of the newest term
-	By      election.Proof  // while it is active: how the former active was known to be dead
+	By      election.Proof  // while it is active: how the previous active was known to be dead
 	// Follows tells, for a replicated service, why nobody should read from this node's copy; "": it follows the primary, and has its data.
 	Follows func() string
 	// Copy tells, for a replicated service, how this node's copy is.

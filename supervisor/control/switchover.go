@@ -331,7 +331,7 @@ func fate(v ServiceStatus, node string) string {
 	return ""
 }
 
-// settled tells whether the active node says that its programs are ready. Its word on a former activation does not count.
+// settled tells whether the active node says that its programs are ready. Its word on a previous activation does not count.
 func settled(v ServiceStatus) bool {
 	m := member(v, v.Active)
 	return m.Role == election.RoleActive && m.Health == election.HealthOK && (m.Token == 0 || m.Token == v.Token)

@@ -95,7 +95,7 @@ func pair(t *testing.T) (b *bed, one, two *actor) {
 	return b, one, two
 }
 
-// Done is only what runs: not what is active and fails, nor what a node has said of a former activation.
+// Done is only what runs: not what is active and fails, nor what a node has said of a previous activation.
 func TestASwitchoverIsDoneWhenItRunsThere(t *testing.T) {
 	b, one, two := pair(t)
 	to, err := b.switches(20*time.Second, SwitchoverRequest{To: "two"}, func(told func(string) bool) {

@@ -36,12 +36,12 @@ func handovers(lives []life) []handover {
 	var all []handover
 	for i := 1; i < len(lives); i++ {
 		h := handover{from: lives[i-1], to: lives[i]}
-		for _, former := range lives[:i] {
-			if former.last > h.from.last {
-				h.from = former
+		for _, previous := range lives[:i] {
+			if previous.last > h.from.last {
+				h.from = previous
 			}
-			if former.last >= h.to.first {
-				h.overlap = max(h.overlap, min(former.last, h.to.last)-h.to.first, time.Nanosecond)
+			if previous.last >= h.to.first {
+				h.overlap = max(h.overlap, min(previous.last, h.to.last)-h.to.first, time.Nanosecond)
 			}
 		}
 		h.gap = max(h.to.first-h.from.last, 0)

@@ -119,7 +119,7 @@ func (s *show) linger(ctx context.Context, d time.Duration) error {
 
 // scene breaks the active node, waits for another one to take over and for the broken one to come back, and measures.
 func (s *show) scene(ctx context.Context, f fault) (FaultResult, error) {
-	victim, former, err := s.calm(ctx)
+	victim, previous, err := s.calm(ctx)
 	if err != nil {
 		return FaultResult{}, err
 	}
@@ -133,7 +133,7 @@ func (s *show) scene(ctx context.Context, f fault) (FaultResult, error) {
 	}
 	err = s.until(ctx, takeover, "no other node runs the program", func() bool {
 		l, _ := newest(s.lives())
-		return l.first > former.first && l.node != victim.name
+		return l.first > previous.first && l.node != victim.name
 	})
 	if err != nil {
 		return FaultResult{}, err
@@ -148,7 +148,7 @@ func (s *show) scene(ctx context.Context, f fault) (FaultResult, error) {
 	if err := s.until(ctx, comeback, victim.name+" did not come back", s.settled); err != nil {
 		return FaultResult{}, err
 	}
-	return s.measure(f, former), nil
+	return s.measure(f, previous), nil
 }
 
 // calm returns with the active node, when all has been well for a while.
@@ -168,10 +168,10 @@ func (s *show) calm(ctx context.Context) (*node, life, error) {
 }
 
 // measure looks at all that began after a life.
-func (s *show) measure(f fault, former life) FaultResult {
-	r := FaultResult{Fault: f.name, What: f.short, From: former.node}
+func (s *show) measure(f fault, previous life) FaultResult {
+	r := FaultResult{Fault: f.name, What: f.short, From: previous.node}
 	for _, h := range handovers(s.lives()) {
-		if h.to.first <= former.first {
+		if h.to.first <= previous.first {
 			continue
 		}
 		r.To = h.to.node

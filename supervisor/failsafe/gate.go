@@ -68,7 +68,7 @@ func (g *Gate) Extend(end time.Duration) error {
 	return g.tell(g.covered(min(end, g.cfg.Session.Backed())))
 }
 
-// covered cuts a deadline to the promises of a former session: as long as a term relies on those, this one's lease is none for it. The
+// covered cuts a deadline to the promises of a previous session: as long as a term relies on those, this one's lease is none for it. The
 // caller holds mu.
 func (g *Gate) covered(end time.Duration) time.Duration {
 	for _, o := range g.terms {

@@ -78,7 +78,7 @@ type attendance struct {
 }
 
 // count returns the members that are there, or went not long ago. A node that came back with another machine or address replaces its
-// former self.
+// previous self.
 func (a *attendance) count(now []election.Peer, patience time.Duration) []election.Peer {
 	all := slices.Clone(now)
 	for _, p := range a.all {

@@ -9,7 +9,7 @@ import (
 // otherPromises are what other nodes have promised about one term.
 type otherPromises struct {
 	claim  *election.Claim                 // nil: the term is about to go on here
-	cover  time.Duration                   // until when those of a former session hold, which cover it until its lock is taken again; 0: there are none
+	cover  time.Duration                   // until when those of a previous session hold, which cover it until its lock is taken again; 0: there are none
 	until  map[election.Peer]time.Duration // until when each promise holds
 	asked  map[election.Peer]bool          // which members are being asked
 	silent map[election.Peer]bool          // which members gave none, which was logged

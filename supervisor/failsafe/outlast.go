@@ -37,7 +37,7 @@ func (g *Gate) Cover(t Term, until time.Duration) {
 	o := newOtherPromises(nil)
 	if reclaimable(until-g.cfg.Now(), g.cfg.Session.Timeout()) {
 		o.cover = until
-	} // else its lease is the former one, and it cannot move to this one's
+	} // else its lease is the previous one, and it cannot move to this one's
 	g.terms[t] = o
 }
 

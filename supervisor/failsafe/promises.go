@@ -97,7 +97,7 @@ func (p *Promises) BoundBesides(service string, dead int64) (latest time.Duratio
 	return latest
 }
 
-// Inherited is until when a promise of this node's former supervisor may bind it. It reports false while another supervisor of
+// Inherited is until when a promise of this node's previous supervisor may bind it. It reports false while another supervisor of
 // this node may still be promising.
 func (p *Promises) Inherited(session time.Duration) (time.Duration, bool) {
 	p.mu.Lock()
@@ -105,18 +105,18 @@ func (p *Promises) Inherited(session time.Duration) (time.Duration, bool) {
 	return p.since + election.PromiseLength(session), p.since > 0
 }
 
-// ErrUnlisted says that the former active may have gone on without a promise of this node.
+// ErrUnlisted says that the previous active may have gone on without a promise of this node.
 var ErrUnlisted = errors.New("its breadcrumb allows it to keep running without ZooKeeper (failsafe), and it never asked this node: only a proof that its program is dead counts, no delay")
 
-// Binding tells until when a former active of a service may have gone on without ZooKeeper, by this node's promises. It fails
-// with ErrUnlisted when the former active needs none of them.
-func (p *Promises) Binding(service string, me election.Peer, former *election.BreadCrumb) (until time.Duration, err error) {
-	if !former.Failsafe.Binds() {
+// Binding tells until when a previous active of a service may have gone on without ZooKeeper, by this node's promises. It fails
+// with ErrUnlisted when the previous active needs none of them.
+func (p *Promises) Binding(service string, me election.Peer, previous *election.BreadCrumb) (until time.Duration, err error) {
+	if !previous.Failsafe.Binds() {
 		return p.Bound(service), nil
 	}
-	inherited, known := p.Inherited(time.Duration(former.SessionMs) * time.Millisecond)
-	if !known || !former.Failsafe.Lists(me) {
-		return 0, fmt.Errorf("%w (it lists %d)", ErrUnlisted, len(former.Failsafe.Members))
+	inherited, known := p.Inherited(time.Duration(previous.SessionMs) * time.Millisecond)
+	if !known || !previous.Failsafe.Lists(me) {
+		return 0, fmt.Errorf("%w (it lists %d)", ErrUnlisted, len(previous.Failsafe.Members))
 	}
 	return max(inherited, p.Bound(service)), nil
 }

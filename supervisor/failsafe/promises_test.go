@@ -52,7 +52,7 @@ func TestAPromiseToAnotherTermBinds(t *testing.T) {
 	}
 }
 
-// Promises of the former supervisor bind this one, in full, from when it began to listen. A node that is not in the list was never asked:
+// Promises of the previous supervisor bind this one, in full, from when it began to listen. A node that is not in the list was never asked:
 // no delay is a proof for it.
 func TestFormerPromisesBind(t *testing.T) {
 	me, p := election.Peer{Node: "b", Machine: "m-b", Agent: "b:1"}, NewPromises()

@@ -34,7 +34,7 @@ type Look struct {
 type Hands interface {
 	// Open holds the box that m names, so that no other can take its place. nil without an error: it is gone, and need not be held.
 	Open(m *Message) (Box, error)
-	// Take takes over the descriptor that came with OpTwin, OpShare or OpWatchdog, in place of the former.
+	// Take takes over the descriptor that came with OpTwin, OpShare or OpWatchdog, in place of the previous.
 	Take(m *Message) error
 	Tell(m *Message)
 	// Hold gets ready to undo the effects that m describes, so that undoing them needs as little as possible.

@@ -81,7 +81,7 @@ func NewGuardians(hands SupervisorHands) *Guardians {
 	return p
 }
 
-// Present notes guardians that live and know everything: at the beginning, or because a former image of the supervisor had them.
+// Present notes guardians that live and know everything: at the beginning, or because a previous image of the supervisor had them.
 func (g *Guardians) Present(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
 	for i := range g.slots {
 		g.number++

@@ -61,7 +61,7 @@ func (g *Guardians) HandOver(now time.Duration, number uint64, trees int) (l Han
 	return l, nil
 }
 
-// Adopt makes Guardians of a former image's guardians. Numbers are those at the places.
+// Adopt makes Guardians of a previous image's guardians. Numbers are those at the places.
 func Adopt(now time.Duration, hands SupervisorHands, l Handover) (p *Guardians, numbers [2]uint64) {
 	p = NewGuardians(hands)
 	numbers = p.Present(now, l.Acked)

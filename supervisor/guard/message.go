@@ -13,7 +13,7 @@ var (
 	ErrUnknownEpoch = errors.New("no such epoch")
 )
 
-// Op says what a message is about. An upgraded supervisor speaks to the guardians of its former image: the words stay as they are.
+// Op says what a message is about. An upgraded supervisor speaks to the guardians of its previous image: the words stay as they are.
 type Op string
 
 // From a supervisor to its guardians.
@@ -35,7 +35,7 @@ const (
 	OpWatchdog Op = "watchdog" // feed the watchdog that comes along
 	OpUnwatch  Op = "unwatch"  // let go of it
 	OpArm      Op = "arm"      // the watchdog is for this tree; Grace is until when after the lease
-	OpMove     Op = "move"     // from now on the tree lives under this epoch; Release replaces the former one
+	OpMove     Op = "move"     // from now on the tree lives under this epoch; Release replaces the previous one
 	OpPing     Op = "ping"     // answer, to show that you are awake
 )
 

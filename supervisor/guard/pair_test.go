@@ -283,13 +283,13 @@ func TestAGuardianThatSleepsOverAPingIsKilled(t *testing.T) {
 // What is heard of, or from, a guardian that is not in its place any more changes nothing.
 func TestWordsOfAFormerGuardianAreNotHeard(t *testing.T) {
 	b := newBureau(t)
-	former := b.numbers[0]
+	previous := b.numbers[0]
 	b.falls(0)
 	b.begins(0)
-	b.Heard(b.now, 0, former, &Message{Op: OpEnded, Epoch: 1})
-	b.Heard(b.now, 0, former, &Message{Op: OpAck, Seq: 1 << 40})
-	b.Gone(b.now, 0, former)
-	if b.Began(b.now, 0, former, nil) || b.cause(t) != nil || len(b.started) != 1 || b.slots[0].acked > 0 {
+	b.Heard(b.now, 0, previous, &Message{Op: OpEnded, Epoch: 1})
+	b.Heard(b.now, 0, previous, &Message{Op: OpAck, Seq: 1 << 40})
+	b.Gone(b.now, 0, previous)
+	if b.Began(b.now, 0, previous, nil) || b.cause(t) != nil || len(b.started) != 1 || b.slots[0].acked > 0 {
 		t.Fatal(b.cause(t), b.started, b.slots)
 	}
 }

@@ -33,7 +33,7 @@ type Machine interface {
 	Identity() (box.Host, error)
 	// Guard finds out how process trees can be held, as mode wishes, and starts the guardians.
 	Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error)
-	// Adopt goes on with the guardians that a former image of this process has handed over.
+	// Adopt goes on with the guardians that a previous image of this process has handed over.
 	Adopt(ctx context.Context, guard json.RawMessage, node string, log hclog.Logger) (Guard, error)
 }
 
@@ -43,7 +43,7 @@ type Guard interface {
 	Pid() int
 	Over(epoch uint64) <-chan struct{}
 	NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error)
-	// Leftover ends the processes that former supervisors have left of a service on this machine, and those of a tree that a breadcrumb names
+	// Leftover ends the processes that previous supervisors have left of a service on this machine, and those of a tree that a breadcrumb names
 	// (nil: none). It returns those that it could not prove dead before ctx ended.
 	Leftover(ctx context.Context, service string, tree json.RawMessage) *box.Leftover
 	// CheckWatchdog reports whether the watchdog could be armed for a tree.
@@ -58,7 +58,7 @@ type Guard interface {
 	// handed over.
 	HandOver(ctx context.Context, epoch uint64, trees int, do func(guard json.RawMessage) error) error
 	Adopted(tree json.RawMessage) (Tree, bool)
-	// Lend gives the guardians what they need to answer in place of a supervisor that is dead or frozen; Lent takes a former image's
+	// Lend gives the guardians what they need to answer in place of a supervisor that is dead or frozen; Lent takes a previous image's
 	// listener back, nil when there is none.
 	Lend(listener *os.File, note []byte) error
 	Lent() (*os.File, error)

@@ -14,15 +14,15 @@ const (
 var errNoAnswer = errors.New("the file system does not answer")
 
 // Cached makes of a read one that is done anew at most once a second, and by one caller at a time: those who come may be
-// many, and strangers, and a read may hang with its file system. While it hangs, and when it fails, the former value
+// many, and strangers, and a read may hang with its file system. While it hangs, and when it fails, the previous value
 // serves; failed, if it is not nil, is told of the latter, once a reason.
 func Cached[T any](read func() (T, error), failed func(error)) func() (T, error) {
 	return (&kept[T]{read: read, failed: failed}).get
 }
 
-// CachedFrom is Cached with a former value from the start.
-func CachedFrom[T any](former T, read func() (T, error)) func() (T, error) {
-	return (&kept[T]{read: read, value: former, known: true}).get
+// CachedFrom is Cached with a previous value from the start.
+func CachedFrom[T any](previous T, read func() (T, error)) func() (T, error) {
+	return (&kept[T]{read: read, value: previous, known: true}).get
 }
 
 type kept[T any] struct {

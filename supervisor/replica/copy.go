@@ -41,7 +41,7 @@ type Copy struct {
 	active  Active
 	tree    host.Tree     // nil: there is none
 	lease   *unit.Lease   // the tree's own, while no term has it
-	planted chan struct{} // closed when there is a tree
+	made    chan struct{} // closed when there is a tree
 	held    bool          // a term has the tree
 	hush    func()        // ends the commands of Tell
 	talk    context.Context
@@ -113,7 +113,7 @@ var (
 
 // New makes a copy, which Keep runs.
 func New(cfg Config, conf config.Service) *Copy {
-	c := &Copy{cfg: cfg, log: cfg.Logger, conf: conf, poke: make(chan struct{}, 1), look: make(chan struct{}, 1), planted: make(chan struct{}), shown: Shown{Role: Unknown, Why: errNotRuns.Error()}}
+	c := &Copy{cfg: cfg, log: cfg.Logger, conf: conf, poke: make(chan struct{}, 1), look: make(chan struct{}, 1), made: make(chan struct{}), shown: Shown{Role: Unknown, Why: errNotRuns.Error()}}
 	c.talk, c.hush = context.WithCancel(context.Background())
 	c.turned, c.turn = context.WithCancel(context.Background())
 	c.unread = errUnread
@@ -196,13 +196,13 @@ func (c *Copy) show(change func(*Shown)) {
 func (c *Copy) Tree(ctx context.Context) (host.Tree, error) {
 	for {
 		c.mu.Lock()
-		tree, planted, held := c.tree, c.planted, c.held
+		tree, made, held := c.tree, c.made, c.held
 		c.mu.Unlock()
 		if tree != nil && !held {
 			return tree, nil
 		}
 		select {
-		case <-planted:
+		case <-made:
 			if held {
 				return nil, errStale // the caller has to free it first
 			}
@@ -260,7 +260,7 @@ func (c *Copy) Free() {
 
 // uproot forgets a tree that has ended. The caller holds mu.
 func (c *Copy) uproot() (lease *unit.Lease) {
-	lease, c.lease, c.tree, c.planted = c.lease, nil, nil, make(chan struct{})
+	lease, c.lease, c.tree, c.made = c.lease, nil, nil, make(chan struct{})
 	if resume := c.takeResume(); resume != nil {
 		resume.Discard()
 	}

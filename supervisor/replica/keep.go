@@ -27,7 +27,7 @@ func (c *Copy) Keep(ctx context.Context) {
 	c.restore()
 	var delay time.Duration
 	for ctx.Err() == nil {
-		if c.parts(nil, errNotRuns) || c.isHeld() {
+		if c.deliver(nil, errNotRuns) || c.isHeld() {
 			delay = 0
 			c.sleep(ctx, endless)
 			continue
@@ -116,8 +116,8 @@ func (c *Copy) isHeld() bool {
 	return c.held
 }
 
-// parts answers a term that waits for the programs, if there is one.
-func (c *Copy) parts(run *unit.CarriedRun, err error) bool {
+// deliver answers a term that waits for the programs, if there is one.
+func (c *Copy) deliver(run *unit.CarriedRun, err error) bool {
 	c.mu.Lock()
 	p := c.want
 	c.want = nil
@@ -148,7 +148,7 @@ func (c *Copy) makeTree(ctx context.Context) (host.Tree, error) {
 	}
 	c.mu.Lock()
 	c.tree, c.lease = tree, lease
-	close(c.planted)
+	close(c.made)
 	c.mu.Unlock()
 	return tree, nil
 }
@@ -226,7 +226,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	var looks sync.WaitGroup
 	looks.Go(func() { c.keepLooking(looking, run) })
 	looks.Go(func() { c.keepSeeing(looking, run) })
-	parted := func() {
+	endLooking := func() {
 		enough()
 		looks.Wait()
 		c.mu.Lock()
@@ -236,15 +236,15 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	for {
 		select {
 		case <-run.Done():
-			parted()
+			endLooking()
 			return c.stopped(ctx, run, tree, conf)
 		case <-c.poke:
 		}
 		if c.wanted() {
-			parted()
+			endLooking()
 			run.End(errHeld)
 			carried, err := handOver(run)
-			c.parts(carried, err)
+			c.deliver(carried, err)
 			return nil
 		}
 		c.mu.Lock()

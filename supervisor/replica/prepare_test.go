@@ -274,7 +274,7 @@ func TestACopyThatCannotBePreparedIsNotStarted(t *testing.T) {
 	})
 }
 
-// The pauses after failures are the former primary's.
+// The pauses after failures are the previous primary's.
 func TestTheNextPrimaryIsFollowedAtOnce(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {
 		s.ends("follow", 1)

@@ -30,7 +30,7 @@ func TestEachPrimaryHasItsOwnAttempts(t *testing.T) {
 			t.Fatal(said)
 		}
 		c.Learn(Active{})
-		c.Learn(third) // and the clone of the former one's data cannot follow either
+		c.Learn(third) // and the clone of the previous one's data cannot follow either
 		settles(t, s, 1500*time.Millisecond, "follow 10.0.0.3, follow 10.0.0.3, prepare 10.0.0.3, start, follow 10.0.0.3")
 	})
 }

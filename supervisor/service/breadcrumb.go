@@ -97,7 +97,7 @@ func (b *breadcrumb) outlasted(tree json.RawMessage) func(election.Leftover) err
 	return func(l election.Leftover) error { return b.machine.Outlasted(tree, seenOf(l)) }
 }
 
-// clear removes a breadcrumb which says that a process of a former session of this node is alive, once that is proved dead. It may
+// clear removes a breadcrumb which says that a process of a previous session of this node is alive, once that is proved dead. It may
 // have died unseen: while no supervisor ran here, or with the machine. P6: otherwise only this node could become active again, or
 // no node, if this one may not.
 func (b *breadcrumb) clear(ctx context.Context, sess *election.Session, cand *election.Candidate) {

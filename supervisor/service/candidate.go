@@ -36,7 +36,7 @@ func (t *stay) Joined(ctx context.Context) {
 	announcing, quiet := context.WithCancel(context.WithoutCancel(ctx)) // also while the service stops, however long that takes
 	var wg sync.WaitGroup
 	v.view.agent = v.node.AgentAddress(t.s.Session)
-	v.view.announce() // the former candidate may not have announced its state
+	v.view.announce() // the previous candidate may not have announced its state
 	v.inbox.newSession()
 	unsaid := func() {}
 	wg.Go(func() { v.view.announcer.announceNewest(announcing, cand) })
@@ -47,7 +47,7 @@ func (t *stay) Joined(ctx context.Context) {
 		close(decided)
 	}
 	wg.Go(func() {
-		select { // until then the breadcrumb names the former session, and a tree in which the programs run
+		select { // until then the breadcrumb names the previous session, and a tree in which the programs run
 		case <-decided:
 			v.breadcrumb.clear(watching, t.s.Session, cand)
 		case <-watching.Done():
@@ -106,11 +106,11 @@ func (t *stay) leave(ctx context.Context, cand *election.Candidate) {
 	}
 }
 
-// leaveFormer does that for a candidate that ended before its service was removed: for an upgrade, or until the next try.
-func (t *stay) leaveFormer(ctx context.Context) {
-	former := t.v.mem.place
+// leavePrevious does that for a candidate that ended before its service was removed: for an upgrade, or until the next try.
+func (t *stay) leavePrevious(ctx context.Context) {
+	previous := t.v.mem.place
 	t.v.mem.place = election.CarriedCandidate{}
-	if former.Session == 0 || former.Session != t.s.ID() { // else the end of its session has deleted all of it
+	if previous.Session == 0 || previous.Session != t.s.ID() { // else the end of its session has deleted all of it
 		return
 	}
 	joining, enough := linger(ctx, t.s.Leave, proofPatience)
@@ -120,14 +120,14 @@ func (t *stay) leaveFormer(ctx context.Context) {
 		t.v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
 		return
 	}
-	cand.Inherit(former)
+	cand.Inherit(previous)
 	t.leave(ctx, cand)
 }
 
 // longest is the longest timeout that another node's session may have, as far as this one knows.
 func (t *stay) longest() time.Duration { return max(t.s.Longest(), t.v.mem.known.Longest) }
 
-// Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of the former active, so only time proves that its lease has
+// Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of the previous active, so only time proves that its lease has
 // ended. P5. A node that was active itself waits, too: another one may have become active before the loss.
 func (t *stay) Quarantine(ctx context.Context) role.Event {
 	v := t.v
@@ -171,7 +171,7 @@ func (t *stay) outgrow(ctx context.Context) bool {
 	}
 }
 
-// BackOff leaves the lock to others for a while. After a refused fencing it ends as soon as the former active is known to be dead.
+// BackOff leaves the lock to others for a while. After a refused fencing it ends as soon as the previous active is known to be dead.
 func (t *stay) BackOff(ctx context.Context) role.Event {
 	v := t.v
 	if err := errors.Join(t.candidacy.cand.Withdraw(ctx), t.candidacy.cand.Prefer(ctx, 0)); err != nil {

@@ -26,7 +26,7 @@ func (s *shown) Outlasted(tree json.RawMessage, p fencing.ProcessID) error {
 	return s.alive
 }
 
-// P2: a breadcrumb of a former session that names a process stays as long as that process lives, even if its tree is gone.
+// P2: a breadcrumb of a previous session that names a process stays as long as that process lives, even if its tree is gone.
 func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk := newEnsemble(t)
@@ -96,7 +96,7 @@ func (k *killing) KillTree(_ context.Context, tree json.RawMessage) error {
 	return nil
 }
 
-// P7: a program that has outlasted its session runs in the tree that a breadcrumb of the former session names.
+// P7: a program that has outlasted its session runs in the tree that a breadcrumb of the previous session names.
 func TestWhatOutlastsItsSessionIsLeftAloneUntilItsLockIsDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk := newEnsemble(t)

@@ -70,7 +70,7 @@ func newCopyHere(node *LocalNode, conf Conf, v *Service) *copyHere {
 	return c
 }
 
-// begin runs the copy, once nothing is left of a former supervisor's. It runs on over the sessions.
+// begin runs the copy, once nothing is left of a previous supervisor's. It runs on over the sessions.
 func (c *copyHere) begin() {
 	if c == nil || c.cease != nil {
 		return
@@ -190,7 +190,7 @@ const leaveFor = time.Second
 
 // prepareCopy has the candidacy use the copy's tree.
 func (t *stay) prepareCopy(ctx context.Context) (host.Tree, error) {
-	t.v.copy.Free() // of a former term, whose tree was proved dead
+	t.v.copy.Free() // of a previous term, whose tree was proved dead
 	return t.v.copy.Tree(ctx)
 }
 

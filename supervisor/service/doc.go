@@ -4,7 +4,7 @@
 // method for each place of the role machine, which blocks until it has one event to report. The journey from a lock to a running program:
 //
 //	Service.Serve     one goroutine; role.Drive calls the methods below, and Moved after each step
-//	stay.EndOld       (leftover.go) what a former session or supervisor left running here is dead
+//	stay.EndOld       (leftover.go) what a previous session or supervisor left running here is dead
 //	stay.UndoOld      (stay.go) and so are its effects: an address, a mount
 //	stay.Join         this node becomes a candidate; after a loss of ZooKeeper's data, Quarantine waits for the end of every lease
 //	stay.Joined       (candidate.go) the candidate's helpers: what it announces, the operators' orders, the precheck, the watchdog
@@ -31,5 +31,5 @@
 //   - P1: a program is started only in a term that has passed Fence and Arm; the gate, mayStart and the lease's guardians do the rest.
 //     The goroutine that learns that the lock is lost kills at once (stay.watch), whatever the machine does.
 //   - P2: Release is called after Prove and Undo alone. Without a proof of death the session is not closed.
-//   - P5: Fence returns FormerDead only when no other node's program runs and the breadcrumb names this node.
+//   - P5: Fence returns PreviousDead only when no other node's program runs and the breadcrumb names this node.
 package service

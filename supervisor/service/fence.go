@@ -54,7 +54,7 @@ func (t *stay) Fence(ctx context.Context) role.Event {
 	if err != nil {
 		return t.refusal(ctx, err)
 	}
-	return role.Event{Kind: role.FormerDead}
+	return role.Event{Kind: role.PreviousDead}
 }
 
 // fenceUnlessPaused fences the node that the breadcrumb names, and gives up if the service is paused meanwhile.
@@ -253,11 +253,11 @@ func (t *stay) refusal(ctx context.Context, err error) role.Event {
 	case errors.Is(err, errLeftHere): // no breadcrumb names those processes
 		v.mem.story.failure = err.Error()
 		v.log.Error("nothing is started", "error", err)
-		return role.Event{Kind: role.FormerAlive}
+		return role.Event{Kind: role.PreviousAlive}
 	}
 	v.log.Error("takeover blocked: the previous node's program is not proved dead, and nothing is started; "+
 		"`understudy status` gives what to do", "error", err)
-	return role.Event{Kind: role.FormerAlive, Settle: true}
+	return role.Event{Kind: role.PreviousAlive, Settle: true}
 }
 
 // runFenceHook tells the hook the outcome.

@@ -16,7 +16,7 @@ import (
 	"understudy/supervisor/service/role"
 )
 
-// Without a configured method the former active's agent is asked while the grace delay lasts.
+// Without a configured method the previous active's agent is asked while the grace delay lasts.
 func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
 	mine, his := &agent.Method{}, &election.BreadCrumb{Agent: "a:1"}
 	exec := []fencing.Step{{Method: fencing.Exec{}, Timeout: time.Second}}
@@ -138,7 +138,7 @@ func TestAProofEndsOnePromise(t *testing.T) {
 	}
 }
 
-// P1: whatever the breadcrumb says, nothing is started beside what a former supervisor has left here.
+// P1: whatever the breadcrumb says, nothing is started beside what a previous supervisor has left here.
 func TestNothingIsStartedBesideALeftover(t *testing.T) {
 	l := &box.Leftover{Pid: 7, Program: "db", State: "D (disk sleep)"}
 	v := made(t, Conf{}, func(n *LocalNode) {
@@ -146,7 +146,7 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 	})
 	stay := v.testStay(t.Context(), Session{}, nil)
 	err := stay.alone(t.Context())
-	if e := stay.refusal(t.Context(), err); e != (role.Event{Kind: role.FormerAlive}) || v.mem.story.failure == "" { // it does not rest until that is settled
+	if e := stay.refusal(t.Context(), err); e != (role.Event{Kind: role.PreviousAlive}) || v.mem.story.failure == "" { // it does not rest until that is settled
 		t.Errorf("%v: %+v, %q", err, e, v.mem.story.failure)
 	}
 	l = nil
@@ -155,11 +155,11 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 	}
 }
 
-// A refused fencing says whether somebody else may settle it: that is so only if the former active could not be fenced.
+// A refused fencing says whether somebody else may settle it: that is so only if the previous active could not be fenced.
 func TestARefusalSaysWhatItIs(t *testing.T) {
 	stay := made(t, Conf{}, nil).testStay(t.Context(), Session{}, nil)
 	for err, want := range map[error]role.Event{
-		fencing.ErrRefused: {Kind: role.FormerAlive, Settle: true}, errLeftHere: {Kind: role.FormerAlive}, errPaused: {Kind: role.PauseAsked},
+		fencing.ErrRefused: {Kind: role.PreviousAlive, Settle: true}, errLeftHere: {Kind: role.PreviousAlive}, errPaused: {Kind: role.PauseAsked},
 		election.ErrLost: {Kind: role.LockLost},
 	} {
 		if e := stay.refusal(t.Context(), err); e != want {

@@ -21,7 +21,7 @@ type history struct {
 // entry is what the history says of one term.
 type entry struct {
 	election.Activation
-	story    election.Proof  // how the former active was fenced
+	story    election.Proof  // how the previous active was fenced
 	previous election.Ending // of the previous active's programs, unless it writes that itself
 	rose     chan rise       // of the programs; capacity 1: the first time counts
 }
@@ -87,7 +87,7 @@ func (h *history) takeOwed() *ending {
 	return owed
 }
 
-// correct writes the end of a term of a former session.
+// correct writes the end of a term of a previous session.
 func (h *history) correct(ctx context.Context, cand *election.Candidate, w ending) {
 	if w.entry.Entry == "" {
 		return
@@ -107,7 +107,7 @@ func (h *history) recordStart(ctx context.Context, cand *election.Candidate, e *
 		return // it is recorded at the term's end
 	}
 	e.settle()
-	if e.Entry == "" { // else a former image of this process has written it
+	if e.Entry == "" { // else a previous image of this process has written it
 		err := h.record(context.WithoutCancel(election.InTurn(ctx)), cand, e, e.Activation) // P1: a term that ends waits for it, and for no turn
 		if err != nil && ctx.Err() == nil {
 			h.log.Debug("the history is incomplete", "error", err)

@@ -198,7 +198,7 @@ func (n *intents) late(token int64) bool {
 	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Order) || c.Confirmed != nil && c.Confirmed.Token < token
 }
 
-// answer returns a function that removes the orders that the activation with this token has carried out, or that were for a former
+// answer returns a function that removes the orders that the activation with this token has carried out, or that were for a previous
 // one: the commands that gave them wait for that. nil: there is no order.
 func (n *intents) answer(token int64) func(*election.Control) (changed bool) {
 	c := n.control()

@@ -88,7 +88,7 @@ func TestADrainedNodeGivesUpWhatItHas(t *testing.T) {
 	}
 }
 
-// A term takes back the orders that it has carried out, and those for a former one; an order that came meanwhile stays.
+// A term takes back the orders that it has carried out, and those for a previous one; an order that came meanwhile stays.
 func TestOnlyOrdersThatAreDoneAreTakenBack(t *testing.T) {
 	errand := func(id string, token int64) *election.Order { return &election.Order{ID: id, Token: token} }
 	if known(election.Control{}).answer(7) != nil {

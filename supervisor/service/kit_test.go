@@ -66,7 +66,7 @@ func (empty) KillTree(context.Context, json.RawMessage) error    { return nil }
 func (empty) Outlasted(json.RawMessage, fencing.ProcessID) error { return nil }
 func (empty) Owed(fencing.Target, string) []string               { return nil }
 
-// haunted is a guard of a machine on which something may be left of a former supervisor.
+// haunted is a guard of a machine on which something may be left of a previous supervisor.
 type haunted struct {
 	host.Guard
 	left func() *box.Leftover

@@ -25,14 +25,14 @@ func (t *stay) testify(ctx context.Context, cand *election.Candidate, tree json.
 	t.v.breadcrumb.noteAlive(ctx, cand, tree, err)
 }
 
-// leftovers are the processes of a service that a former session or supervisor has left here.
+// leftovers are the processes of a service that a previous session or supervisor has left here.
 type leftovers struct {
 	cand  *election.Candidate // nil: there was nothing to write yet
 	tree  json.RawMessage     // that the breadcrumb names, or did
 	words string
 }
 
-// endLeftovers kills the programs of a former session, or of a former supervisor, and waits until they are proved dead. Until then this node
+// endLeftovers kills the programs of a previous session, or of a previous supervisor, and waits until they are proved dead. Until then this node
 // is no candidate for this service; other services go on. session ends with the session, serving with this stay.
 func (t *stay) endLeftovers(session, serving context.Context) role.Event {
 	v := t.v

@@ -10,12 +10,12 @@ import (
 
 // memory holds facts that outlive a term and a session of a service.
 type memory struct {
-	begun      bool           // it has had its first stay, if in a former image of this process
+	begun      bool           // it has had its first stay, if in a previous image of this process
 	birth      election.Birth // of the service's folder, as last seen
 	setBacks   int64          // how often ZooKeeper's data was set back before, as this node has noticed, and waited out
 	known      Known
 	keeper     keeper
-	place      election.CarriedCandidate // the znodes that the former candidate could not delete
+	place      election.CarriedCandidate // the znodes that the previous candidate could not delete
 	story      story
 	restarts   restarts
 	preference preference
@@ -127,7 +127,7 @@ func (k *keeper) run() {
 // story describes the newest term for hooks, for the other nodes, and for the log.
 type story struct {
 	token   int64
-	fenced  string          // the proof of the former active's death
+	fenced  string          // the proof of the previous active's death
 	failure string          // why this node gave the service up
 	cause   election.Reason // of the newest stop
 

@@ -19,7 +19,7 @@ type moves struct {
 	log           hclog.Logger
 }
 
-// recorded is how long the former active may take to write the end of its own term.
+// recorded is how long the previous active may take to write the end of its own term.
 const recorded = 200 * time.Millisecond
 
 // limit pauses the service when it has moved too often.

@@ -42,7 +42,7 @@ type LocalNode struct {
 type Observer interface {
 	// State tells each change of a service's state.
 	State(control.LocalStatus)
-	// Fenced tells the outcome of fencing a former active node. by is empty when fencing was refused.
+	// Fenced tells the outcome of fencing a previous active node. by is empty when fencing was refused.
 	Fenced(service, by string, took time.Duration)
 	// Restarted tells that a service's programs are started again where they were.
 	Restarted(service string)

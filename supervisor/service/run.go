@@ -26,7 +26,7 @@ var (
 // run is the newest run of a term's programs.
 type run struct {
 	programs *unit.Run        // nil: there are none
-	adopt    *unit.CarriedRun // the programs of a former image of this process, which the next run continues
+	adopt    *unit.CarriedRun // the programs of a previous image of this process, which the next run continues
 	copy     *unit.CarriedRun // the follower that is about to be promoted
 	demoted  *unit.CarriedRun // the programs of a copy that is a follower again
 	first    host.Process
@@ -211,7 +211,7 @@ func (t *stay) ordered() order {
 	return o
 }
 
-// confirm removes the orders that this activation has executed, or that were for a former one.
+// confirm removes the orders that this activation has executed, or that were for a previous one.
 func (t *stay) confirm(ctx context.Context) {
 	takeBack := t.v.inbox.intents.answer(t.v.mem.story.token)
 	if takeBack == nil {

@@ -253,19 +253,19 @@ func TestARemovedServiceLeavesOnlyWhatItMay(t *testing.T) {
 				n.Guard = func() host.Guard { return interrupted{act: func() { act() }} }
 			})
 			zk.session(func(ctx context.Context, s *election.Session) error {
-				former, _, err := s.NewCandidate(ctx, v.name, election.Race)
+				previous, _, err := s.NewCandidate(ctx, v.name, election.Race)
 				if err != nil {
 					return err
 				}
-				free, err := former.Wait(ctx)
+				free, err := previous.Wait(ctx)
 				if err != nil {
 					return err
 				}
 				zk.server.CloseAfter(zkmem.Match{Op: jute.OpMulti})
-				if claim, err := former.Take(ctx, free, election.BreadCrumb{}); claim != nil || err != nil || !former.Unsure() {
+				if claim, err := previous.Take(ctx, free, election.BreadCrumb{}); claim != nil || err != nil || !previous.Unsure() {
 					t.Errorf("%s: it is known what became of the claim: %v", name, err)
 				}
-				v.mem.place = former.Carry()
+				v.mem.place = previous.Carry()
 				serving, stop := context.WithCancelCause(ctx)
 				if act = func() { c.then(v); v.Remove(); stop(c.cause) }; c.before != nil {
 					c.before(v)

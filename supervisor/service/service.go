@@ -156,9 +156,9 @@ func (v *Service) Serve(ctx context.Context, s Session) error {
 	t := newStay(ctx, v, s)
 	role.Drive(ctx, v.state, t)
 	if v.Removed() && v.carried == nil && !v.state.Undead && !handing(ctx) {
-		t.leaveFormer(ctx)
+		t.leavePrevious(ctx)
 	}
-	if u := &v.undead; v.state.Undead && (u.tree == nil || u.epoch == s.Epoch) { // this session need not stay open for a former session's tree
+	if u := &v.undead; v.state.Undead && (u.tree == nil || u.epoch == s.Epoch) { // this session need not stay open for a previous session's tree
 		return fmt.Errorf("%s: %w: %s", v.name, ErrUndead, u.seen)
 	}
 	return nil

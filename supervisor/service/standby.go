@@ -20,7 +20,7 @@ func (t *stay) StandBy(ctx context.Context) role.Event {
 			return e
 		case bar != role.NoBar:
 			return role.Event{Kind: role.HeldBack, Bar: bar}
-		case t.v.state.Bar != role.NoBar: // a former candidate's bar
+		case t.v.state.Bar != role.NoBar: // a previous candidate's bar
 			return role.Event{Kind: role.Allowed}
 		}
 		switch free, e, over := t.lockFree(ctx); {

@@ -18,7 +18,7 @@ type Session struct {
 	Epoch uint64 // the number of its lease with the guardians
 	Gate  *failsafe.Gate
 	Leave <-chan struct{} // closed when all services of the session must end
-	Moved func()          // is called when a tree has left the lease of a former session
+	Moved func()          // is called when a tree has left the lease of a previous session
 }
 
 // stay is a service's stay in one session. Its methods are the actions of the role machine; the parts hold what lasts less long.
@@ -27,7 +27,7 @@ type stay struct {
 	s    Session
 	done <-chan struct{} // closed when it must end
 
-	trouble  error         // why the former candidate does not work
+	trouble  error         // why the previous candidate does not work
 	patience time.Duration // before another one is tried
 
 	tree host.Tree               // of the candidacy, and of its term
@@ -92,7 +92,7 @@ func (t *stay) facts(now role.State) []any {
 	return nil
 }
 
-// EndOld waits until no process of a former session is alive on this machine.
+// EndOld waits until no process of a previous session is alive on this machine.
 func (t *stay) EndOld(ctx context.Context) role.Event {
 	session, enough := linger(ctx, t.s.Leave, 0)
 	defer enough()
@@ -100,7 +100,7 @@ func (t *stay) EndOld(ctx context.Context) role.Event {
 	return t.endLeftovers(session, ctx)
 }
 
-// UndoOld undoes the effects that a former session or supervisor could not undo.
+// UndoOld undoes the effects that a previous session or supervisor could not undo.
 func (t *stay) UndoOld(ctx context.Context) role.Event {
 	v := t.v
 	v.unit.StopUndo()

@@ -147,7 +147,7 @@ func (t *stay) enter(ctx context.Context) bool {
 	return t.s.Gate.Enter(ctx, t.v.Term(), t.term.claim)
 }
 
-// Resume continues a term that was handed over. The former image has kept P5.
+// Resume continues a term that was handed over. The previous image has kept P5.
 func (t *stay) Resume(ctx context.Context) role.Event {
 	v, c := t.v, t.v.carried
 	if c.until > 0 {

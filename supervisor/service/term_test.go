@@ -115,7 +115,7 @@ type exited struct {
 func (p exited) Wait(context.Context) (child.ExitStatus, error) { return p.status, nil }
 func (exited) Kill(context.Context) error                       { return nil }
 
-// A session may end while debts of a former supervisor or term are paid: an address that stays would be on two hosts.
+// A session may end while debts of a previous supervisor or term are paid: an address that stays would be on two hosts.
 func TestWhatASessionsEndInterruptedIsUndoneInTheNext(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	tries := 0

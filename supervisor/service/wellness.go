@@ -39,7 +39,7 @@ func (w *wellness) proved() {
 	}
 }
 
-// forgetRun drops the notes of a former run.
+// forgetRun drops the notes of a previous run.
 func (w *wellness) forgetRun() { w.change(func() { w.health, w.astray, w.unseen = "", "", "" }) }
 
 // checked notes the newest health check's result.

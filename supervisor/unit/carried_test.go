@@ -14,13 +14,13 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// A pipe into a log file is handed over: no line is lost or written twice, and the former image has stopped writing.
+// A pipe into a log file is handed over: no line is lost or written twice, and the previous image has stopped writing.
 func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	former := new(logs)
+	previous := new(logs)
 	var reach wait.Reach
 	log := hclog.NewNullLogger()
-	file, err := former.open(t.Context(), &reach, config.LogFile{File: path}, safefile.Who{}, log)
+	file, err := previous.open(t.Context(), &reach, config.LogFile{File: path}, safefile.Who{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 	}
 	say(file.Writer(), 0)
 	for turn := range 3 {
-		pipes, err := former.part()
+		pipes, err := previous.part()
 		if err != nil || len(pipes) != 1 {
 			t.Fatalf("%d pipes, %v", len(pipes), err)
 		}
@@ -45,9 +45,9 @@ func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 		if err := next.resume(t.Context(), &reach, pipes[0], log); err != nil {
 			t.Fatal(err)
 		}
-		former = next
+		previous = next
 	}
-	if err := former.close(); err != nil {
+	if err := previous.close(); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(path)

@@ -26,9 +26,9 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	path := filepath.Join(dir, "log")
-	former := new(logs)
+	previous := new(logs)
 	var reach wait.Reach
-	file, err := former.open(t.Context(), &reach, config.LogFile{File: path}, safefile.Who{}, hclog.NewNullLogger())
+	file, err := previous.open(t.Context(), &reach, config.LogFile{File: path}, safefile.Who{}, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 	}
 	for range 3 {
 		began := time.Now()
-		pipes, err := former.part()
+		pipes, err := previous.part()
 		if err != nil || len(pipes) != 1 {
 			t.Fatalf("%d pipes, %v", len(pipes), err)
 		}
@@ -60,13 +60,13 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 		if err := next.resume(t.Context(), &reach, pipes[0], hclog.NewNullLogger()); err != nil {
 			t.Fatal(err)
 		}
-		former, w = next, pipes[0].w
+		previous, w = next, pipes[0].w
 		say()
 	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=32m"); err != nil {
 		t.Fatal(err)
 	}
-	if err := former.close(); err != nil {
+	if err := previous.close(); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(path)

@@ -39,7 +39,7 @@ const (
 // Begun counts the started commands. The next image of this process continues the count.
 func (c *Commands) Begun() uint64 { return c.begun.Load() }
 
-// GoOn continues a former image's count.
+// GoOn continues a previous image's count.
 func (c *Commands) GoOn(begun uint64) { c.begun.Store(begun) }
 
 // run runs a command in a tree with this name.

@@ -63,8 +63,8 @@ type debts struct {
 	mu      sync.Mutex // guards the fields below
 	all     []Debt
 	lasting int64  // as in the file
-	loaded  bool   // whether a former supervisor's were read
-	unread  error  // why a former supervisor's cannot be read
+	loaded  bool   // whether a previous supervisor's were read
+	unread  error  // why a previous supervisor's cannot be read
 	fault   string // of the newest attempt to undo one; "": there was none, or it succeeded
 }
 
@@ -179,7 +179,7 @@ func (d *debts) list() []Debt {
 	return slices.Clone(d.all)
 }
 
-// restore takes over a former image's debts.
+// restore takes over a previous image's debts.
 func (d *debts) restore(all []Debt, lasting int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

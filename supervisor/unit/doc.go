@@ -5,7 +5,7 @@
 //
 // Promised:
 //
-//   - A program starts only after MayStart allowed it, and a former run's effects are undone before a oneshot repeats them.
+//   - A program starts only after MayStart allowed it, and a previous run's effects are undone before a oneshot repeats them.
 //   - The undo of a oneshot is due, and written down, before the oneshot starts.
 //   - An undo that the tree's end interrupted is still due.
 //   - Stop returns as soon as its Cut says so: the caller kills the processes that are left.

@@ -18,7 +18,7 @@ import (
 type logs struct {
 	files map[string]*logfile.Log
 	confs map[string]config.LogFile
-	ends  map[string]context.CancelFunc // end the waiting for former programs' output
+	ends  map[string]context.CancelFunc // end the waiting for previous programs' output
 	wg    sync.WaitGroup
 }
 

@@ -29,7 +29,7 @@ type RunConfig struct {
 	Env      []string // of the programs, besides
 	// Promote makes the program, which is ready, a primary, and Attend looks whether it stays one until ctx ends. nil: it is none.
 	Promote, Attend func(ctx context.Context) error
-	Adopt           *CarriedRun // the programs that a former image of this process has started; nil: none
+	Adopt           *CarriedRun // the programs that a previous image of this process has started; nil: none
 	// Health gets the newest health check's fault, Astray the programs that have left their cgroups: "" is none, as at the beginning.
 	// Each gets changes only, from one goroutine at a time.
 	Health, Astray func(said string)
@@ -51,7 +51,7 @@ type Run struct {
 	over     chan struct{}  // closed when nobody listens to the programs any more
 	hearers  sync.WaitGroup // end with over
 	handed   bool           // another image of this process continues it
-	began    time.Duration  // on the boot clock; 0: in a former image
+	began    time.Duration  // on the boot clock; 0: in a previous image
 	watch    watch
 	owes     bool // the guardians know how to undo what the programs do
 
@@ -100,7 +100,7 @@ var (
 	ErrUnhealthy = errors.New("unhealthy")
 )
 
-// Start begins a run, or continues one that a former image of this process has begun. It waits for undos of a former run. The run ends
+// Start begins a run, or continues one that a previous image of this process has begun. It waits for undos of a previous run. The run ends
 // when ctx does, or by itself.
 func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 	running, end := context.WithCancelCause(ctx)
@@ -127,18 +127,18 @@ func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 
 // adopt takes over running programs.
 func (r *Run) adopt(ctx context.Context) {
-	former := r.cfg.Adopt
-	r.parts = former.parts
-	for _, s := range former.Sockets {
+	previous := r.cfg.Adopt
+	r.parts = previous.parts
+	for _, s := range previous.Sockets {
 		r.hear(ctx, s.socket)
 	}
-	for _, p := range former.Pipes {
+	for _, p := range previous.Pipes {
 		if err := r.u.logs.resume(ctx, &r.u.reach, p, r.u.log); err != nil {
 			r.end(&StartError{fmt.Errorf("log file: %w", err)})
 		}
 	}
 	now := r.cfg.Conf
-	r.cfg.Conf.Processes = former.Programs
+	r.cfg.Conf.Processes = previous.Programs
 	if r.Outdated(now) {
 		r.end(ErrChanged)
 	}

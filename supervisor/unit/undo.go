@@ -26,7 +26,7 @@ func (u *Unit) Debts() []Debt { return u.debts.list() }
 // Lasting is the newest term whose effects may survive a boot, for the next image of this process.
 func (u *Unit) Lasting() int64 { return u.debts.lasts() }
 
-// Restore takes over a former image's debts, and undoes none of them.
+// Restore takes over a previous image's debts, and undoes none of them.
 func (u *Unit) Restore(all []Debt, lasting int64) { u.debts.restore(all, lasting) }
 
 // Last notes that effects of a term may survive a boot, before anything says so to others; token 0: none does. P2: later its token is the

@@ -26,7 +26,7 @@ type Prover struct {
 	Owed func(t fencing.Target, boot string) []string
 }
 
-// Prove ends a former active's child if it ran here, and tells whether it is dead: trees of other supervisors of this machine can be
+// Prove ends a previous active's child if it ran here, and tells whether it is dead: trees of other supervisors of this machine can be
 // looked at and ended, and no process outlives a boot. P2: if a process of the tree was seen alive, it counts as dead only once that
 // process is, whatever the tree's containment shows. And it counts as dead only once its effects are undone: some outlive a boot.
 func (p Prover) Prove(ctx context.Context, t fencing.Target) (fencing.Liveness, string, error) {

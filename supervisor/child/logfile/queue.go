@@ -132,8 +132,8 @@ func (q *queue) note() string {
 	return fmt.Sprintf("understudy: %d %s lost: %s\n", q.lost, lines, why)
 }
 
-// next gives what is to be written, and takes the buffer of the former batch for what comes meanwhile. false: it is over.
-func (q *queue) next(former []byte) ([]byte, bool) {
+// next gives what is to be written, and takes the buffer of the previous batch for what comes meanwhile. false: it is over.
+func (q *queue) next(previous []byte) ([]byte, bool) {
 	for {
 		q.mu.Lock()
 		if len(q.data) == 0 && q.lost > 0 && q.fault == nil {
@@ -142,7 +142,7 @@ func (q *queue) next(former []byte) ([]byte, bool) {
 		}
 		batch, closed := q.data, q.closed
 		if len(batch) > 0 {
-			q.data = former[:0]
+			q.data = previous[:0]
 			q.stalled = false
 		}
 		q.mu.Unlock()
@@ -156,7 +156,7 @@ func (q *queue) next(former []byte) ([]byte, bool) {
 		select {
 		case <-q.more:
 		case <-time.After(idle):
-			former = nil
+			previous = nil
 			q.giveBack()
 			<-q.more
 		}

@@ -137,7 +137,7 @@ func (r Snapshot) timing(use Use, v *Findings) {
 			use.Session, least[len(least)-1], most[0], granted, election.LeaseLength(election.Counted(granted, use.Floor)).Round(100*time.Millisecond)))
 	}
 	tick, known := r.tick()
-	wait := election.FormerLease{Session: granted, Others: use.Strangers}.Wait(use.Grace)
+	wait := election.PreviousLease{Session: granted, Others: use.Strangers}.Wait(use.Grace)
 	guess := ""
 	if !known {
 		guess = ", which is a guess"

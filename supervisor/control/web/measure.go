@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// recorded is when the history has an activation, and with it how the former one ended.
+	// recorded is when the history has an activation, and with it how the previous one ended.
 	recorded = time.Second
 	// tries is how often the history is asked for what it does not have yet.
 	tries = 5
@@ -23,7 +23,7 @@ const (
 type term struct {
 	service string
 	token   int64
-	by      election.Proof // how the former active was known to be dead
+	by      election.Proof // how the previous active was known to be dead
 	claimed time.Time      // when the lock was found free
 	began   time.Time
 	ready   time.Time // when its programs were, for the first time
@@ -100,9 +100,9 @@ func (j failovers) try(ctx context.Context, t term) {
 	m := j.board.metrics
 	list, err := j.history.since(ctx, t.service, time.Now())
 	t.asked++
-	own, former, known := find(list, t.token)
-	first := known && former == nil && !t.by.Fenced()
-	reason := why(t, former)
+	own, previous, known := find(list, t.token)
+	first := known && previous == nil && !t.by.Fenced()
+	reason := why(t, previous)
 	unready := known && own.Started != nil && own.Ready == nil && !t.ready.IsZero() // it does not say yet
 	if err != nil || !known || unready || !first && reason == "" {
 		if t.asked < tries {
@@ -135,28 +135,28 @@ func (t term) gap(own *control.HistoryEntry) time.Duration {
 }
 
 // find looks an activation up, and the one before it.
-func find(list []control.HistoryEntry, token int64) (own, former *control.HistoryEntry, known bool) {
+func find(list []control.HistoryEntry, token int64) (own, previous *control.HistoryEntry, known bool) {
 	for i := range list {
 		if list[i].Token != token {
 			continue
 		}
 		if i+1 < len(list) {
-			former = &list[i+1]
+			previous = &list[i+1]
 		}
-		return &list[i], former, true
+		return &list[i], previous, true
 	}
 	return nil, nil, false
 }
 
-// why says in a word how the former activation ended; empty: that is not known yet.
-func why(t term, former *control.HistoryEntry) election.Reason {
+// why says in a word how the previous activation ended; empty: that is not known yet.
+func why(t term, previous *control.HistoryEntry) election.Reason {
 	switch {
 	case t.by.Fenced():
 		return fencedBy(t.by)
-	case former == nil:
+	case previous == nil:
 		return ""
 	}
-	return former.Reason.Word()
+	return previous.Reason.Word()
 }
 
 // fencedBy is in the metrics what the history has in two entries: that one ended as nobody planned, and how that was known.

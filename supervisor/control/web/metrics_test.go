@@ -84,18 +84,18 @@ func TestAFailoverIsCounted(t *testing.T) {
 }
 
 // recorded has the history know of a term, and how the one before it ended: gap is how long before.
-func (b *bed) recorded(token int64, start time.Time, gap *int64, former election.Reason) {
-	list := []control.HistoryEntry{{Service: "db", Token: token, Start: start, GapMs: gap}, {Service: "db", Token: 1, Reason: former}}
-	if former == "first" {
+func (b *bed) recorded(token int64, start time.Time, gap *int64, previous election.Reason) {
+	list := []control.HistoryEntry{{Service: "db", Token: token, Start: start, GapMs: gap}, {Service: "db", Token: 1, Reason: previous}}
+	if previous == "first" {
 		list = list[:1]
 	}
 	b.cluster.change(func() { b.cluster.history = list })
 }
 
-// A clean hand-over is told from a failover by how the former activation ended, also when this one is short.
+// A clean hand-over is told from a failover by how the previous activation ended, also when this one is short.
 func TestHandoversAndFailoversAreToldApart(t *testing.T) {
 	const gapCount = `understudy_gap_seconds_count{service="db"}`
-	for former, want := range map[election.Reason]string{
+	for previous, want := range map[election.Reason]string{
 		"switchover": `understudy_handovers_total{reason="switchover",service="db"} 1`,
 		"stop asked": `understudy_handovers_total{reason="stop asked",service="db"} 1`,
 		"supervisor lost; its child was known to be dead": `understudy_failovers_total{reason="supervisor lost",service="db"} 1`,
@@ -113,11 +113,11 @@ func TestHandoversAndFailoversAreToldApart(t *testing.T) {
 			b.turn("active", "no other node runs it", election.NoBreadcrumb, 7, true)
 			b.turn("stopping", "child failed", "", 7, false)
 			time.Sleep(2 * time.Second) // the history is late
-			b.recorded(7, start, &gap, former)
+			b.recorded(7, start, &gap, previous)
 			time.Sleep(time.Minute)
 			b.shows(want)
 			switch {
-			case former != "first":
+			case previous != "first":
 				b.shows(gapCount+" 1", `understudy_gap_seconds_sum{service="db"} 3.5`)
 			case strings.Contains(b.metrics(), gapCount):
 				b.Error("a first start has a gap")

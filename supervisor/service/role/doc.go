@@ -6,7 +6,7 @@
 //
 // What the machine keeps, whatever events come:
 //
-//   - P5: no program runs before the former active is known to be dead: Running is entered from Arming, Resuming and Waiting alone.
+//   - P5: no program runs before the previous active is known to be dead: Running is entered from Arming, Resuming and Waiting alone.
 //   - P2: the lock is given back only after the tree is proved dead and its effects are undone: Releasing is entered from Undoing
 //     alone, and Undoing from Proving or Clearing. Without the proof a service leaves its session, which then must not be closed.
 //   - One claim: a service gives its claim back, hands it over, or leaves it to the end of the session, before it makes another.

@@ -11,14 +11,14 @@ var at = func() map[Place][]EventKind {
 	standby := append(slices.Clone(joined), Prepared)
 	claiming := append(slices.Clone(standby), LockFree)
 	fencing := append(slices.Clone(claiming), Won)
-	running := append(slices.Clone(fencing), FormerDead, Armed)
+	running := append(slices.Clone(fencing), PreviousDead, Armed)
 	stopping := append(slices.Clone(running), Ended)
 	judging := append(slices.Clone(stopping), Stopped, Proved, Settled)
 	failed := append(slices.Clone(judging), Failed, Proved, Settled, Released, Recorded)
 	return map[Place][]EventKind{
 		EndingOld: nil, UndoingOld: joined[:1], Joining: joined[:2], Retrying: append(slices.Clone(joined[:2]), JoinFailed), Preparing: joined,
 		Standby: standby, Barred: append(slices.Clone(standby), HeldBack), Deferring: append(slices.Clone(standby), LeftToElse), Claiming: claiming,
-		Fencing: fencing, Arming: append(slices.Clone(fencing), FormerDead), Running: running, HandingOver: append(slices.Clone(running), HandAsked),
+		Fencing: fencing, Arming: append(slices.Clone(fencing), PreviousDead), Running: running, HandingOver: append(slices.Clone(running), HandAsked),
 		Stopping: stopping, Clearing: append(slices.Clone(stopping), Stopped), Judging: judging, Waiting: append(slices.Clone(judging), Again),
 		BackOff: failed,
 	}

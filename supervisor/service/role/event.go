@@ -25,8 +25,8 @@ const (
 	Taken // another node was quicker
 	Resumed
 	CannotResume
-	FormerDead  // no other node's program runs, and the breadcrumb names us
-	FormerAlive // fencing was refused; Event.Settle
+	PreviousDead  // no other node's program runs, and the breadcrumb names us
+	PreviousAlive // fencing was refused; Event.Settle
 	PauseAsked
 	Armed
 	Unarmed // the watchdog, which is required, cannot be armed
@@ -61,7 +61,7 @@ const (
 
 var kindNames = [Kinds]string{
 	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Unsettled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble", "Reordered",
-	"HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "FormerDead", "FormerAlive", "PauseAsked",
+	"HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "PreviousDead", "PreviousAlive", "PauseAsked",
 	"Armed", "Unarmed", "NoCopy", "Behind", "Ended", "Changed", "SwitchAsked", "PreferredBack", "NotReachable", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
 	"HandAsked", "Outlasted", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
 }
@@ -73,7 +73,7 @@ type Event struct {
 	Kind     EventKind
 	Bar      Bar  // HeldBack
 	DataLost bool // Joined: ZooKeeper has lost its data since this node saw it last
-	Settle   bool // FormerAlive: the backoff may end as soon as its death is known
+	Settle   bool // PreviousAlive: the backoff may end as soon as its death is known
 }
 
 // Ends are the causes that may end a term in any place, several of them at the same time.

@@ -8,7 +8,7 @@ type Place uint8
 // The places.
 const (
 	Away        Place = iota // in no session
-	EndingOld                // ending, with proof, the processes that a former session or supervisor left alive
+	EndingOld                // ending, with proof, the processes that a previous session or supervisor left alive
 	UndoingOld               // undoing their effects
 	Joining                  // this node becomes a candidate for the service
 	Retrying                 // a pause before it tries again
@@ -20,7 +20,7 @@ const (
 	Barred                   // State.Bar keeps this node from being a candidate
 	Deferring                // leaving a free lock to a preferred node
 	Claiming                 // taking the lock
-	Fencing                  // the lock is ours, but the former active is not known to be dead
+	Fencing                  // the lock is ours, but the previous active is not known to be dead
 	Arming                   // the lease's gate and the watchdog, then the start
 	Running                  // the programs run
 	HandingOver              // another image of this process takes over with them

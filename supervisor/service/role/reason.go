@@ -24,7 +24,7 @@ const (
 )
 
 var kindReasons = map[EventKind]election.Reason{
-	StayOver: SessionOver, LockFree: LockWasFree, Taken: LockTaken, Won: LockWon, Armed: NobodyElse, FormerAlive: MayBeAlive,
+	StayOver: SessionOver, LockFree: LockWasFree, Taken: LockTaken, Won: LockWon, Armed: NobodyElse, PreviousAlive: MayBeAlive,
 	LockLost: election.LockLost, LeaseEnding: election.LeaseEnding, LeaseOver: election.LeaseEnding, StopAsked: election.StopAsked,
 	HandAsked: election.StopAsked, NotHandedOver: election.StopAsked, Done: election.ChildDone, Failed: election.ChildFailed,
 	RanOnce: election.ChildOnce, Released: LockGivenBack, PauseAsked: ServicePaused, PreferredBack: election.PreferredBack, NotReachable: election.NotReachable,

@@ -30,7 +30,7 @@ func TestReasonsOfRoleChangesAreTheWordsOfEver(t *testing.T) {
 		{State{Place: Claiming}, Event{Kind: Trouble}, "standby, claim failed"},
 		{State{Place: Claiming}, Event{Kind: StayOver}, "standby, session over"},
 		{State{Place: Claiming}, Event{Kind: Won}, "fencing, lock won"},
-		{State{Place: Fencing}, Event{Kind: FormerAlive}, "stopping, the previous node's program may be alive"},
+		{State{Place: Fencing}, Event{Kind: PreviousAlive}, "stopping, the previous node's program may be alive"},
 		{State{Place: Fencing}, Event{Kind: PauseAsked}, "stopping, service paused"},
 		{State{Place: Fencing}, Event{Kind: LockLost}, "stopping, lock lost"},
 		{State{Place: Fencing}, Event{Kind: LeaseEnding}, "stopping, lease ending"},

@@ -25,7 +25,7 @@ type State struct {
 	Carried bool      `json:"carried,omitempty"` // a term was handed over, and has not gone on yet
 	Lost    bool      `json:"lost,omitempty"`    // a quarantine is due before anything is claimed
 	Failed  bool      `json:"failed,omitempty"`  // a backoff is due before anything is claimed
-	Settle  bool      `json:"settle,omitempty"`  // that backoff ends early when the former active is known to be dead
+	Settle  bool      `json:"settle,omitempty"`  // that backoff ends early when the previous active is known to be dead
 	Undead  bool      `json:"-"`                 // a tree is not proved dead
 }
 
@@ -273,9 +273,9 @@ func stepHolding(s State, e Event) (State, bool) {
 	switch s.Place {
 	case Fencing:
 		switch e.Kind {
-		case FormerDead:
+		case PreviousDead:
 			return s.to(Arming), true
-		case FormerAlive:
+		case PreviousAlive:
 			s.Settle = e.Settle
 			return s.end(e.Kind, GiveUp, false), true
 		case PauseAsked:

@@ -14,7 +14,7 @@ func TestPromisesHoldOnEveryPath(t *testing.T) {
 		if next.Place == Running && s.Place != Arming && s.Place != Resuming && s.Place != Waiting {
 			bad("P5, a start that nothing precedes")
 		}
-		if next.Place == Arming && (s.Place != Fencing || e.Kind != FormerDead) {
+		if next.Place == Arming && (s.Place != Fencing || e.Kind != PreviousDead) {
 			bad("P5, the former active is not known to be dead")
 		}
 		if next.Place == Releasing && (s.Place != Undoing || e.Kind != Settled || !s.Claimed) {
@@ -123,14 +123,14 @@ func drive(t *testing.T, s State, events ...EventKind) (State, *scripted) {
 // A day of a service: each event leads where the next one is expected.
 func TestATermFromItsClaimToTheNext(t *testing.T) {
 	s, h := drive(t, State{},
-		Proved, Settled, Joined, Prepared, LockFree, Won, FormerDead, Armed, // runs
+		Proved, Settled, Joined, Prepared, LockFree, Won, PreviousDead, Armed, // runs
 		Ended, Stopped, Proved, Settled, Again, Waited, // again, in place
 		Changed, Stopped, Proved, Settled, Again, Waited,
 		Ended, Stopped, Proved, Settled, Failed, Proved, Settled, Released, Recorded, // gives up
 		Waited, Prepared, LeftToElse, Waited, LockFree, Taken, // others go first
-		HeldBack, Allowed, LockFree, Won, FormerDead, Armed,
+		HeldBack, Allowed, LockFree, Won, PreviousDead, Armed,
 		SwitchAsked, Stopped, Proved, Settled, Released, Recorded, // moves
-		Prepared, Reordered, Proved, Joined, Prepared, LockFree, Won, FormerDead, Armed,
+		Prepared, Reordered, Proved, Joined, Prepared, LockFree, Won, PreviousDead, Armed,
 		LockLost, Proved, Settled, Released, Recorded,
 		Prepared, StayOver, Proved)
 	if s != (State{Cause: LockLost}) {
@@ -143,7 +143,7 @@ func TestATermFromItsClaimToTheNext(t *testing.T) {
 
 // A term goes on over any number of images, and is dropped, with proof, where it cannot.
 func TestATermIsHandedOverAndDropped(t *testing.T) {
-	s, _ := drive(t, State{}, Proved, Settled, Joined, Prepared, LockFree, Won, FormerDead, Armed, HandAsked, HandedOver)
+	s, _ := drive(t, State{}, Proved, Settled, Joined, Prepared, LockFree, Won, PreviousDead, Armed, HandAsked, HandedOver)
 	if s != (State{Carried: true}) {
 		t.Fatalf("hands over %+v", s)
 	}
@@ -157,7 +157,7 @@ func TestATermIsHandedOverAndDropped(t *testing.T) {
 
 // What a stay leaves to the next one.
 func TestWhatASessionLeavesToTheNext(t *testing.T) {
-	running := []EventKind{Proved, Settled, Joined, Prepared, LockFree, Won, FormerDead, Armed}
+	running := []EventKind{Proved, Settled, Joined, Prepared, LockFree, Won, PreviousDead, Armed}
 	s, _ := drive(t, State{}, append(running, Ended, Stopped, Proved, Settled, Failed, Unproved)...)
 	if s != (State{Undead: true, Failed: true, Cause: Failed}) {
 		t.Fatalf("leaves %+v", s)

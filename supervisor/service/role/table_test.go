@@ -48,7 +48,7 @@ func events() (all []Event) {
 		switch k {
 		case Joined:
 			all = append(all, Event{Kind: k}, Event{Kind: k, DataLost: true})
-		case FormerAlive:
+		case PreviousAlive:
 			all = append(all, Event{Kind: k}, Event{Kind: k, Settle: true})
 		case HeldBack:
 			all = append(all, Event{Kind: k, Bar: Paused}, Event{Kind: k, Bar: Unfit})

@@ -6,7 +6,7 @@ import "testing"
 type witnessed struct {
 	State
 	alive  bool // a program may be
-	fenced bool // the former active is known to be dead, since the newest claim
+	fenced bool // the previous active is known to be dead, since the newest claim
 }
 
 // Whatever events come, in whatever order, also those that no action may report.
@@ -26,7 +26,7 @@ func TestPromisesHoldWhateverEventsCome(t *testing.T) {
 				switch {
 				case e.Kind == Won:
 					now.fenced = false
-				case e.Kind == FormerDead:
+				case e.Kind == PreviousDead:
 					now.fenced = true
 				case e.Kind == Proved && w.Place != Discarding:
 					now.alive = false

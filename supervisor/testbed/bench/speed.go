@@ -134,9 +134,9 @@ func (b *bench) switchover() {
 			start := figure("  beside it: fork and exec, to the first statement", f.exec)
 			fact("  gap without the program's own start", "%.1f x the raw chain", float64(gap-start)/float64(chain))
 			if other != nil {
-				former := figure("  beside it: the other binary, gap", other.End(b))
-				fact("  its gap without the program's own start", "%.1f x the raw chain", float64(former-start)/float64(chain))
-				fact("  the gap", "%.2f x the other binary's", float64(gap)/float64(former))
+				previous := figure("  beside it: the other binary, gap", other.End(b))
+				fact("  its gap without the program's own start", "%.1f x the raw chain", float64(previous-start)/float64(chain))
+				fact("  the gap", "%.2f x the other binary's", float64(gap)/float64(previous))
 			}
 			if b.timeline {
 				timeline(p)

@@ -40,7 +40,7 @@ func postgresqlUnderstudy(tb testing.TB, stage *kit.Stage) *trio {
 	}
 	return nodes(tb, w, stage, "postgresql", example(tb, "postgresql-replicated.yaml"), func(h *kit.Host) []string {
 		data := w.dirs[h.Name]
-		// Machines have process ids of their own. Were they shared, a server would mistake a zombie for its former self.
+		// Machines have process ids of their own. Were they shared, a server would mistake a zombie for its previous self.
 		return []string{
 			"    user: postgres\n", "    user: postgres\n    contain: pidns\n", "/etc/understudy/postgresql-copy.sh", scripts,
 			"/usr/lib/postgresql/15/bin", filepath.Dir(pgBin("postgres")), "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data,

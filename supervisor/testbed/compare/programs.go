@@ -34,7 +34,7 @@ type outcome struct {
 	moved   bool
 	gap     time.Duration // nobody ran
 	overlap time.Duration // two ran
-	left    bool          // a process of the former program was there long after
+	left    bool          // a process of the previous program was there long after
 }
 
 const (

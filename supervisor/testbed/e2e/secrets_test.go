@@ -29,8 +29,8 @@ func secretOf(t *testing.T, lines ...string) (file string, write func(lines ...s
 	return file, write
 }
 
-// The credentials are changed as docs/security.md says: nobody notices, the former ones are good for nothing any more, and
-// guardians that were told the former ones still close their supervisor's session at once.
+// The credentials are changed as docs/security.md says: nobody notices, the previous ones are good for nothing any more, and
+// guardians that were told the previous ones still close their supervisor's session at once.
 func TestZooKeeperCredentialsAreChangedWhileRunning(t *testing.T) {
 	p := brief(t, stage(t))
 	const was, is = "owner:formerly", "owner:from-now-on"
@@ -88,9 +88,9 @@ func TestZooKeeperCredentialsAreChangedWhileRunning(t *testing.T) {
 	repair(b, "repaired: "+p.Options.Root+"\n")
 	repair(a, "0 of")
 
-	former := kit.Look(t, p.Options.ZK, p.Options.Root).Conn()
-	must(t, former.AddAuth("digest", []byte(was)))
-	if _, _, err := former.Get(p.Options.Root); !errors.Is(err, zk.ErrNoAuth) {
+	previous := kit.Look(t, p.Options.ZK, p.Options.Root).Conn()
+	must(t, previous.AddAuth("digest", []byte(was)))
+	if _, _, err := previous.Get(p.Options.Root); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("the former credentials are still good: %v", err)
 	}
 	secret, writeLate := secretOf(t, was)
@@ -111,7 +111,7 @@ func TestZooKeeperCredentialsAreChangedWhileRunning(t *testing.T) {
 }
 
 // While the agents' secret is being changed, nodes that are a step apart fence one another; guardians too, which were
-// started with the former one.
+// started with the previous one.
 func TestAgentSecretIsChangedWhileRunning(t *testing.T) {
 	p := brief(t, stage(t))
 	p.Options.Grace = longGrace

@@ -18,15 +18,15 @@ func (o Overlap) String() string {
 		o.Former.Token, o.Former.Node, o.Latter.Token, o.Latter.Node)
 }
 
-// Overlaps finds every pair of runs of which a process of the former was seen after the latter had begun. Runs come in
+// Overlaps finds every pair of runs of which a process of the previous was seen after the latter had begun. Runs come in
 // the order of their starts.
 func Overlaps(runs []Run) []Overlap {
 	var all []Overlap
-	for i, former := range runs {
+	for i, previous := range runs {
 		for _, latter := range runs[i+1:] {
-			if former.Last >= latter.First {
-				length := time.Duration(min(former.Last, latter.Last) - latter.First)
-				all = append(all, Overlap{Former: former, Latter: latter, Length: length})
+			if previous.Last >= latter.First {
+				length := time.Duration(min(previous.Last, latter.Last) - latter.First)
+				all = append(all, Overlap{Former: previous, Latter: latter, Length: length})
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func TokenFaults(runs []Run) []TokenFault {
 }
 
 // Gap is the time between two runs in which nothing ran.
-func Gap(former, latter Run) time.Duration { return time.Duration(latter.First - former.Last) }
+func Gap(previous, latter Run) time.Duration { return time.Duration(latter.First - previous.Last) }
 
 // CheckOverlap fails the test when two runs ever overlapped.
 func (a *Accounts) CheckOverlap(tb testing.TB) {

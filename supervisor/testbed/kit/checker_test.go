@@ -40,12 +40,12 @@ func kill9(t *testing.T, cmd *exec.Cmd) {
 func TestCheckerFindsNothingInARightWrapper(t *testing.T) {
 	a := NewAccounts(t, nil)
 	first := wrapper(t, a, "a")
-	former := a.On(t, Soon, "a", 0)
+	previous := a.On(t, Soon, "a", 0)
 	wrapper(t, a, "b")
 	kill9(t, first)
 	Throughout(t, 300*time.Millisecond, "a's child holds the lock", func() bool { return len(a.Runs()) == 1 })
-	Signal(syscall.SIGTERM, former.Pid)
-	latter := a.On(t, Soon, "b", former.First)
+	Signal(syscall.SIGTERM, previous.Pid)
+	latter := a.On(t, Soon, "b", previous.First)
 	runs := a.Runs()
 	if found := Overlaps(runs); len(found) != 0 {
 		t.Errorf("overlaps: %v", found)
@@ -65,13 +65,13 @@ func TestCheckerCatchesAWrapperThatLetsTwoRun(t *testing.T) {
 	a.On(t, Soon, "a", 0)
 	wrapper(t, a, "b", "-o")
 	kill9(t, first)
-	former, latter := a.Runs()[0], a.On(t, Soon, "b", 0)
+	previous, latter := a.Runs()[0], a.On(t, Soon, "b", 0)
 	Until(t, Soon, "the overlap lasts", func() bool {
 		found := Overlaps(a.Runs())
 		return len(found) == 1 && found[0].Length > 50*time.Millisecond
 	})
-	if former.Node != "a" || latter.Node != "b" {
-		t.Errorf("runs on %s and %s", former.Node, latter.Node)
+	if previous.Node != "a" || latter.Node != "b" {
+		t.Errorf("runs on %s and %s", previous.Node, latter.Node)
 	}
 }
 

@@ -57,7 +57,7 @@ func (f *Fleet) Text(h *Host) string {
 	return b.String()
 }
 
-// Write puts a host's config in place of the former one, as editors do.
+// Write puts a host's config in place of the previous one, as editors do.
 func (f *Fleet) Write(tb testing.TB, h *Host, dir string) string {
 	tb.Helper()
 	path := filepath.Join(dir, h.Name+".yaml")

@@ -64,7 +64,7 @@ func NewLab(tb testing.TB) *Lab {
 		l.lock.Close()
 	})
 	err := script(
-		// Of its own accord a bridge takes another address with every new port, and hosts that know the former one lose it.
+		// Of its own accord a bridge takes another address with every new port, and hosts that know the previous one lose it.
 		"ip link add "+l.bridge+" address 02:00:00:00:00:01 type bridge forward_delay 0 mcast_snooping 0",
 		"ip addr add "+l.Addr()+"/16 dev "+l.bridge,
 		"ip link set "+l.bridge+" up",
@@ -114,7 +114,7 @@ func (l *Lab) takeSlot() error {
 // foreign tells that the slot's addresses belong to something that is not a lab.
 func (l *Lab) foreign(taken []net.Addr) bool {
 	if _, err := net.InterfaceByName(l.name("br")); err == nil {
-		return false // a former lab, to be cleared away
+		return false // a previous lab, to be cleared away
 	}
 	return slices.ContainsFunc(taken, func(a net.Addr) bool {
 		n, ok := a.(*net.IPNet)

@@ -126,8 +126,8 @@ func (l *long) one(k kind, p *kit.Host) *kit.Host {
 	f := l.others(p)[l.dice.IntN(2)]
 	l.Logf("%s, fault %d: %s; the primary is %s, the follower %s", time.Now().Format(time.TimeOnly), l.done+1, k, p.Name, f.Name)
 	began := time.Now()
-	former, mend := l.inject(k, p, f)
-	l.failed(l.T, string(k), former)
+	previous, mend := l.inject(k, p, f)
+	l.failed(l.T, string(k), previous)
 	mend()
 	p = l.primary(l.T)
 	l.Logf("all copies follow after %v", time.Since(began).Round(time.Millisecond))
@@ -138,7 +138,7 @@ func (l *long) one(k kind, p *kit.Host) *kit.Host {
 
 // inject does a fault to the primary, or to one of its followers. It returns the host that cannot serve until the fault is over, if
 // there is one, and what ends the fault.
-func (l *long) inject(k kind, p, f *kit.Host) (former *kit.Host, mend func()) {
+func (l *long) inject(k kind, p, f *kit.Host) (previous *kit.Host, mend func()) {
 	l.Helper()
 	others := func(h *kit.Host) (addrs []string) {
 		for _, other := range l.others(h) {

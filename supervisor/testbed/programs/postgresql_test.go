@@ -50,7 +50,7 @@ for p in /proc/[0-9]*; do [ "$(readlink "$p/cwd")" != `+data+` ] || kill -9 "${p
 echo "$UNDERSTUDY_TARGET_NODE" >>`+off+`.log
 `), 0o755))
 	for _, h := range []*kit.Host{s.a, s.b} {
-		// Machines have process ids of their own. Were they shared, the server would mistake a zombie for its former self.
+		// Machines have process ids of their own. Were they shared, the server would mistake a zombie for its previous self.
 		s.example(t, h, "postgresql.yaml", "    user: postgres\n", "    user: postgres\n    contain: pidns\n", "/usr/lib/postgresql/15/bin", bin, "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data,
 			"/var/run/postgresql", data, "/usr/local/sbin/power-off-host", off)
 	}

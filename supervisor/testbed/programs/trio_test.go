@@ -246,16 +246,16 @@ func (r *trio) restart(t *testing.T, off, on []*kit.Host) {
 	}
 }
 
-// failed waits until another host than the former one serves, or any host where that is nil, and demands that nothing is lost. Only a
+// failed waits until another host than the previous one serves, or any host where that is nil, and demands that nothing is lost. Only a
 // write that is sent from now on counts: the answer to an earlier one may still be on its way from a primary that is dead.
-func (r *trio) failed(t *testing.T, what string, former *kit.Host) *kit.Host {
+func (r *trio) failed(t *testing.T, what string, previous *kit.Host) *kit.Host {
 	t.Helper()
 	from := r.l.Sent()
 	var now string
 	kit.Until(t, 2*soon, "a copy acknowledges writes again: "+what, func() bool {
 		var ok bool
 		now, ok = r.l.AckedBy(from)
-		return ok && (former == nil || now != former.Addr+r.port)
+		return ok && (previous == nil || now != previous.Addr+r.port)
 	})
 	r.gap = r.l.Longest()
 	t.Logf("%s: no write was acknowledged for %v", what, r.gap)

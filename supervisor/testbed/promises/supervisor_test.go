@@ -91,8 +91,8 @@ func TestNoTwoDeathsLeaveAChildAlive(t *testing.T) {
 			// A supervisor that lost only its guardians may be the quicker one.
 			next := p.Next(t, soon, run.First)
 			t.Logf("%s runs after %v", next.Node, time.Duration(next.First-at))
-			former := p.Runs()[0]
-			kit.Throughout(t, 300*time.Millisecond, "the former child is dead", func() bool { return p.Runs()[0].Last == former.Last })
+			previous := p.Runs()[0]
+			kit.Throughout(t, 300*time.Millisecond, "the former child is dead", func() bool { return p.Runs()[0].Last == previous.Last })
 		})
 	}
 }

@@ -96,7 +96,7 @@ func (dv *watchdogsView) reset(d *device) {
 	}
 }
 
-// opened looks whether a device is opened that may be counting for what is left of a former supervisor.
+// opened looks whether a device is opened that may be counting for what is left of a previous supervisor.
 func (dv *watchdogsView) opened(d *device) {
 	for _, t := range d.node.host.orphans() {
 		for _, p := range t.all() {

@@ -9,7 +9,7 @@ import (
 	"understudy/fencing"
 )
 
-// A supervisor that starts beside what a former one has left, and what the kernel holds, runs all its other services. The one that
+// A supervisor that starts beside what a previous one has left, and what the kernel holds, runs all its other services. The one that
 // it is of runs again once that is dead.
 func TestOtherServicesRunBesideALeftover(t *testing.T) {
 	for name, watchdog := range map[string]int{"no watchdog": watchdogOff, "automatic watchdog": watchdogAutomatic, "required watchdog": watchdogRequired} {

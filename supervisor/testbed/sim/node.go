@@ -63,7 +63,7 @@ func (n *node) run(ctx context.Context, inc *incarnation, cfg supervisor.Config)
 	})
 }
 
-// comeBack begins a new supervisor, once the former one has ended that was asked to. World.mu is held.
+// comeBack begins a new supervisor, once the previous one has ended that was asked to. World.mu is held.
 func (n *node) comeBack() {
 	if n.inc != nil {
 		n.inc.asked = false

@@ -126,7 +126,7 @@ func TestAForcedSwitchoverEndsARestAfterARefusal(t *testing.T) {
 	})
 }
 
-// Who took over could only say that the former active was lost. It knows better, and says so once it can.
+// Who took over could only say that the previous active was lost. It knows better, and says so once it can.
 func TestTheHistorySaysWhatEndedAnActivationWithItsSession(t *testing.T) {
 	ends := func(t *testing.T, want string, change func(*Plan), fault func(s *scene, name string) (end func())) {
 		play(t, change, func(s *scene) {

@@ -130,13 +130,13 @@ func (g pairHands) Start(at int, number uint64) {
 			g.changed()
 			return
 		}
-		former, s := g.guardians[at], newGuardian(g.twins, at)
+		previous, s := g.guardians[at], newGuardian(g.twins, at)
 		s.number, g.guardians[at] = number, s
 		if blind > 0 {
 			s.hands.blindFor(blind)
 		}
 		if !g.pair.Began(g.now(), at, number, nil) {
-			g.guardians[at] = former
+			g.guardians[at] = previous
 			s.die()
 		}
 		g.changed()

@@ -70,7 +70,7 @@ func (hf *hostFaults) upgrade(f Fault, n *node) (end func(), done bool) {
 	return n.start, true
 }
 
-// upgradeBetween asks for an upgrade about when the next session opens, in which a program that has outlasted the former one needs its lock
+// upgradeBetween asks for an upgrade about when the next session opens, in which a program that has outlasted the previous one needs its lock
 // again: as often as not, in half of the seeds in which all of ZooKeeper goes. World.mu is held.
 func (i *incarnation) upgradeBetween() {
 	n := i.node
@@ -209,7 +209,7 @@ func (g *keeper) inherited(inc *incarnation, l guard.Handover) *keeper {
 	return next
 }
 
-// Adopt is Guard's counterpart for what a former image has handed over.
+// Adopt is Guard's counterpart for what a previous image has handed over.
 func (i *incarnation) Adopt(_ context.Context, _ json.RawMessage, _ string, _ hclog.Logger) (machine.Guard, error) {
 	if !i.pass() {
 		return nil, errCrashed
