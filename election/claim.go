@@ -32,19 +32,19 @@ type Claim struct {
 	left          departure // of the lock before this one
 	previousLives bool      // the previous active's session exists
 
-	czxid   int64 // of the lock: the token, unless it was taken again
-	gone    bool  // the lock is not ours: Release withdraws the breadcrumb alone, whatever lock there is by then
-	doubt   bool  // an inscription was not answered
-	number  int32 // of this claim: the version of the service's folder, which every claim raises
-	s       *Session
-	paths   Paths
-	crumb   BreadCrumb // ours
-	version int32      // of the breadcrumb as we last read or wrote it
-	found   bool       // there is a breadcrumb
-	stakes  []string   // our znodes in the queue and among the preferred, deleted together with the lock
-	lock    <-chan zk.Event
-	trail   <-chan zk.Event // of the breadcrumb
-	seen    <-chan struct{} // the Resumed of the connection in which the lock was ours
+	czxid      int64 // of the lock: the token, unless it was taken again
+	gone       bool  // the lock is not ours: Release withdraws the breadcrumb alone, whatever lock there is by then
+	unanswered bool  // an inscription was not answered
+	number     int32 // of this claim: the version of the service's folder, which every claim raises
+	s          *Session
+	paths      Paths
+	crumb      BreadCrumb // ours
+	version    int32      // of the breadcrumb as we last read or wrote it
+	found      bool       // there is a breadcrumb
+	stakes     []string   // our znodes in the queue and among the preferred, deleted together with the lock
+	lock       <-chan zk.Event
+	trail      <-chan zk.Event // of the breadcrumb
+	seen       <-chan struct{} // the Resumed of the connection in which the lock was ours
 }
 
 // Confirmed waits until the breadcrumb of the previous active is gone: that node, or an operator, says that its child is dead. It
@@ -137,7 +137,7 @@ func (c *Claim) Inscribe(ctx context.Context) error {
 		case failed == 0: // there is no lock
 			return ErrLost
 		}
-		c.doubt = unknown(err)
+		c.unanswered = unknown(err)
 		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}

@@ -121,8 +121,8 @@ func (c *Copies) Untell(ctx context.Context) error {
 	return wrap("tell nothing of the copy", c.s.delete(ctx, c.paths.Copies()+"/"+c.s.cfg.Node.Node))
 }
 
-// Look reads what there is.
-func (c *Copies) Look(ctx context.Context) (CopiesSeen, error) {
+// Read reads what there is.
+func (c *Copies) Read(ctx context.Context) (CopiesSeen, error) {
 	return outcome(ctx, c.s.client, func() (CopiesSeen, error) { return c.look(ctx) })
 }
 

@@ -19,7 +19,7 @@ func TestThePrimaryHearsWhatOthersSee(t *testing.T) {
 					}
 				}
 				hears := func(ctx context.Context, c *Copies, node string, well bool) bool {
-					seen, err := c.Look(ctx)
+					seen, err := c.Read(ctx)
 					if err != nil {
 						w.Fatal(err)
 					}

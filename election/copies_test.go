@@ -10,7 +10,7 @@ import (
 // seesCopies looks, and fails the test if that is impossible.
 func (w *world) seesCopies(ctx context.Context, c *Candidate) CopiesSeen {
 	w.Helper()
-	v, err := c.Copies().Look(ctx)
+	v, err := c.Copies().Read(ctx)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -38,14 +38,14 @@ func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 		err = b.check()
 	}
 	if err != nil {
-		var doubt struct {
+		var proofs struct {
 			Leftover    Leftover    `json:"leftover"`
 			EffectsLeft EffectsLeft `json:"effects_left"`
 			NeedProof   EffectsLeft `json:"needs_proof"`
 			Survive     EffectsLeft `json:"survives_boot"`
 		}
-		_ = json.Unmarshal(data, &doubt)
-		return BreadCrumb{Leftover: doubt.Leftover, Effects: Effects{Left: doubt.EffectsLeft, NeedProof: doubt.NeedProof, Survive: doubt.Survive}}, fmt.Errorf("read a breadcrumb: %w", err)
+		_ = json.Unmarshal(data, &proofs)
+		return BreadCrumb{Leftover: proofs.Leftover, Effects: Effects{Left: proofs.EffectsLeft, NeedProof: proofs.NeedProof, Survive: proofs.Survive}}, fmt.Errorf("read a breadcrumb: %w", err)
 	}
 	return b, nil
 }

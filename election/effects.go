@@ -56,7 +56,7 @@ func (c *Crumb) ListEffects(ctx context.Context, tree json.RawMessage, e Effects
 }
 
 // NotUndone notes in the breadcrumb, if it names this tree, which effects are not undone. It reports whether the breadcrumb says so now.
-// Like Remains, it needs no lock.
+// Like NoteLeftover, it needs no lock.
 func (c *Crumb) NotUndone(ctx context.Context, tree json.RawMessage, names []string) (bool, error) {
 	said, err := c.ofTree(ctx, tree, func(named BreadCrumb, v view) (any, error) {
 		if slices.Equal(named.Left, names) {

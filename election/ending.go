@@ -59,7 +59,7 @@ func (d *departure) went(connected time.Time) {
 // WatchLock notes how the lock goes, until ctx or the session ends: for a candidate that may not take it now.
 func (c *Candidate) WatchLock(ctx context.Context) error {
 	for {
-		lock, err := outcome(ctx, c.s.client, func() (view, error) { return c.taking.lookAtLock(ctx) })
+		lock, err := outcome(ctx, c.s.client, func() (view, error) { return c.taking.getLock(ctx) })
 		if err != nil {
 			return err
 		}

@@ -34,10 +34,10 @@ func (l *Leftover) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Remains notes in the breadcrumb, if it names this tree, that a process of it is alive. It reports whether the breadcrumb says so
+// NoteLeftover notes in the breadcrumb, if it names this tree, that a process of it is alive. It reports whether the breadcrumb says so
 // now. It needs no lock: the transaction succeeds only while nobody has claimed since we read the breadcrumb, and while that is
 // unchanged; so a claimant that was about to overwrite it finds another version.
-func (c *Crumb) Remains(ctx context.Context, tree json.RawMessage, l Leftover) (bool, error) {
+func (c *Crumb) NoteLeftover(ctx context.Context, tree json.RawMessage, l Leftover) (bool, error) {
 	l.Known, l.By = true, c.s.cfg.Node.Node
 	said, err := c.ofTree(ctx, tree, func(named BreadCrumb, v view) (any, error) {
 		if was := named.Leftover; was.Known && !l.completes(was) {

@@ -17,7 +17,7 @@ import (
 func TestWhoWaitsLearnsWhatIsSaid(t *testing.T) {
 	tree := json.RawMessage(`{"of":"a"}`)
 	remains := func(l Leftover) func(context.Context, *Crumb) (bool, error) {
-		return func(ctx context.Context, c *Crumb) (bool, error) { return c.Remains(ctx, tree, l) }
+		return func(ctx context.Context, c *Crumb) (bool, error) { return c.NoteLeftover(ctx, tree, l) }
 	}
 	for name, c := range map[string]struct {
 		before, say func(context.Context, *Crumb) (bool, error)
@@ -75,14 +75,14 @@ func TestAProcessThatIsNamedStays(t *testing.T) {
 		w.activates("a", func(ctx context.Context, s *Session, own *Claim) error {
 			crumb := &Crumb{s, own.paths}
 			for _, l := range []Leftover{{}, {Pid: 7, State: "t (tracing stop)"}, {Pid: 7, Start: 70}, {}, {Pid: 8, Start: 80}, {Pid: 7, Start: 71}} {
-				if said, err := crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), l); !said || err != nil {
+				if said, err := crumb.NoteLeftover(ctx, json.RawMessage(`{"of":"a"}`), l); !said || err != nil {
 					w.Errorf("not said: %v, %v", said, err)
 				}
 			}
 			if b, _, err := crumb.Named(ctx); err != nil || b.Leftover.Pid != 7 || b.Leftover.Start != 70 {
 				w.Errorf("it says: %+v, %v", b.Leftover, err)
 			}
-			if said, err := crumb.Remains(ctx, json.RawMessage(`{"of":"z"}`), Leftover{}); said || err != nil {
+			if said, err := crumb.NoteLeftover(ctx, json.RawMessage(`{"of":"z"}`), Leftover{}); said || err != nil {
 				w.Errorf("said of another tree: %v, %v", said, err)
 			}
 			return nil
@@ -114,7 +114,7 @@ func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
 					}
 				}
 				bury(again, tree, crumbName+" "+lockName) // it says nothing of the kind
-				if _, err := c.Crumb.Remains(ctx, tree, Leftover{}); err != nil {
+				if _, err := c.Crumb.NoteLeftover(ctx, tree, Leftover{}); err != nil {
 					return err
 				}
 				bury(again, json.RawMessage(`{"of":"z"}`), crumbName+" "+lockName)

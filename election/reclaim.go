@@ -29,9 +29,9 @@ func (c *Candidate) Lapsed(carried CarriedClaim) (*Claim, error) {
 // P1: ctx has to end before the promises do that forbid other nodes a start. Whoever has claimed since has raised the number of claims,
 // which the transaction checks. Whoever claims after it reads a breadcrumb that names this session. As any claim, it raises the number.
 func (c *Candidate) Reclaim(ctx context.Context, claim *Claim) error {
-	t, doubt := &c.taking, false
+	t, unanswered := &c.taking, false
 	for again := (pacing{}); ; {
-		done, err := t.reclaim(ctx, claim, &doubt)
+		done, err := t.reclaim(ctx, claim, &unanswered)
 		if done {
 			return nil
 		}
@@ -40,7 +40,7 @@ func (c *Candidate) Reclaim(ctx context.Context, claim *Claim) error {
 				continue
 			}
 		}
-		if doubt {
+		if unanswered {
 			return errors.Join(ErrUnresolved, err)
 		}
 		t.s.locks.drop(t.paths.Service)
@@ -49,8 +49,8 @@ func (c *Candidate) Reclaim(ctx context.Context, claim *Claim) error {
 }
 
 // reclaim is one attempt. doubt: one of them was not answered.
-func (t *taking) reclaim(ctx context.Context, claim *Claim, doubt *bool) (done bool, err error) {
-	if *doubt { // the unanswered request may not be seen yet
+func (t *taking) reclaim(ctx context.Context, claim *Claim, unanswered *bool) (done bool, err error) {
+	if *unanswered { // the unanswered request may not be seen yet
 		if err := t.s.sync(ctx, t.paths.Dir()); err != nil {
 			return false, err
 		}
@@ -74,9 +74,9 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, doubt *bool) (done b
 	switch {
 	case born(dir) != t.birth:
 		return false, fmt.Errorf("%w: %w", ErrLost, ErrDeleted)
-	case *doubt && ours && crumb.Session == SessionName(t.s.ID()) && lock.exists && lock.stat.EphemeralOwner == t.s.ID() &&
+	case *unanswered && ours && crumb.Session == SessionName(t.s.ID()) && lock.exists && lock.stat.EphemeralOwner == t.s.ID() &&
 		dir.Version == claim.number+1 && dir.Mzxid == lock.stat.Czxid:
-		*doubt = false
+		*unanswered = false
 		claim.reclaimed(crumb, trail.stat.Version, dir)
 		return true, nil
 	case dir.Version != claim.number, dir.Mzxid != claim.czxid:
@@ -90,11 +90,11 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, doubt *bool) (done b
 	if lock.exists { // it is about to go with the previous session
 		return false, zk.ErrNodeExists
 	}
-	return t.retake(ctx, claim, crumb, trail.stat.Version, doubt)
+	return t.retake(ctx, claim, crumb, trail.stat.Version, unanswered)
 }
 
 // retake is the transaction.
-func (t *taking) retake(ctx context.Context, claim *Claim, crumb BreadCrumb, version int32, doubt *bool) (done bool, err error) {
+func (t *taking) retake(ctx context.Context, claim *Claim, crumb BreadCrumb, version int32, unanswered *bool) (done bool, err error) {
 	crumb.Session, crumb.SessionMs = SessionName(t.s.ID()), max(crumb.SessionMs, t.s.Timeout().Milliseconds())
 	crumb.Token = claim.Token
 	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: t.s.cfg.Node.Pid, Since: crumb.Since, Token: claim.Token}
@@ -105,20 +105,20 @@ func (t *taking) retake(ctx context.Context, claim *Claim, crumb BreadCrumb, ver
 		&zk.CreateRequest{Path: t.paths.Lock(), Data: encode(self), Acl: t.s.acl, Flags: zk.FlagEphemeral})
 	switch {
 	case unknown(err):
-		*doubt = true
+		*unanswered = true
 		return false, err
 	case err != nil:
 		return false, err
 	case len(results) != 3 || results[0].Stat == nil:
-		*doubt = true
+		*unanswered = true
 		return false, errUnanswered
 	}
 	dir := *results[0].Stat
 	if dir.Mzxid < t.newest || born(dir) != t.birth {
-		*doubt = true
+		*unanswered = true
 		return false, t.torn()
 	}
-	*doubt = false
+	*unanswered = false
 	claim.reclaimed(crumb, version+1, dir)
 	t.newest = dir.Mzxid
 	t.saw(dir.Mzxid, claim.Session())

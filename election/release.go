@@ -18,7 +18,7 @@ func (c *Claim) Release(ctx context.Context) error {
 	if c.gone {
 		return c.withdraw(ctx)
 	}
-	if c.doubt { // an unanswered inscription may have been carried out
+	if c.unanswered { // an unanswered inscription may have been carried out
 		c.seen = nil
 	}
 	for again := (pacing{}); ; {
@@ -27,7 +27,7 @@ func (c *Claim) Release(ctx context.Context) error {
 		} else if err != nil {
 			return err
 		}
-		c.doubt = false
+		c.unanswered = false
 		ops := c.surrender()
 		for _, path := range c.stakes {
 			ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1})

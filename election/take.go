@@ -52,7 +52,7 @@ func (t *taking) readLock(ctx context.Context) (lock, trail view, err error) {
 	if trail, err = t.s.getW(ctx, t.paths.Crumb()); err != nil {
 		return lock, trail, err
 	}
-	if lock, err = t.lookAtLock(ctx); err != nil {
+	if lock, err = t.getLock(ctx); err != nil {
 		return lock, trail, err
 	}
 	if lock.stat.EphemeralOwner != 0 { // else it was made by hand, or by a restore
@@ -99,7 +99,7 @@ func (t *taking) setBack(ctx context.Context) error {
 	return err
 }
 
-func (t *taking) lookAtLock(ctx context.Context) (view, error) {
+func (t *taking) getLock(ctx context.Context) (view, error) {
 	began := time.Now()
 	lock, err := t.s.getW(ctx, t.paths.Lock())
 	if err == nil {

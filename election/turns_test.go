@@ -199,7 +199,7 @@ func TestWhatMustNotWaitWaitsForNoTurn(t *testing.T) {
 			go func() { lost <- a.Watch(ctx) }()
 			bounded, cancel := context.WithTimeout(ctx, soon)
 			defer cancel()
-			if names, err := (&Crumb{s, a.paths}).Remains(bounded, a.crumb.Tree, Leftover{Pid: 1}); !names || err != nil {
+			if names, err := (&Crumb{s, a.paths}).NoteLeftover(bounded, a.crumb.Tree, Leftover{Pid: 1}); !names || err != nil {
 				w.Errorf("the breadcrumb says what remains: %v, %v", names, err)
 			}
 			if _, _, err := (&History{s, a.paths.History()}).Record(bounded, Activation{}, "", Ending{}); err != nil { // a term's end waits for it

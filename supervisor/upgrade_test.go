@@ -127,11 +127,11 @@ func TestACarriedTermOfARemovedServiceIsStopped(t *testing.T) {
 // moving is a guard that hands over at once.
 type moving struct {
 	host.Guard
-	deaf chan struct{} // it learns of a shorter lease once this is closed
+	told chan struct{} // it learns of a shorter lease once this is closed
 }
 
 func (m moving) Shorten(context.Context, uint64, time.Duration, child.Watchdog) error {
-	<-m.deaf
+	<-m.told
 	return nil
 }
 

@@ -184,7 +184,7 @@ func (e *Ensemble) wire(from, to int) *wire {
 
 // send has do happen at the other server. A message between two that have parted is dropped.
 func (m *member) send(to *member, do func()) {
-	if to.leader != m && !slices.Contains(to.lead.party, m) {
+	if to.leader != m && !slices.Contains(to.lead.followers, m) {
 		return // the other one has left, which m may not have learned yet
 	}
 	w := m.e.wire(m.index, to.index)

@@ -9,26 +9,26 @@ import (
 
 // leadership is a server's part while it leads.
 type leadership struct {
-	m       *member
-	party   []*member // who follows
-	acks    map[*member]int64
-	alive   map[*member]time.Time
-	owner   map[int64]int // the server that a session's client uses
-	closing map[int64]bool
-	last    int64 // the newest zxid
-	syncs   []pendingSync
+	m         *member
+	followers []*member // who follows
+	acks      map[*member]int64
+	alive     map[*member]time.Time
+	owner     map[int64]int // the server that a session's client uses
+	closing   map[int64]bool
+	last      int64 // the newest zxid
+	syncs     []pendingSync
 }
 
 // join adds a follower, which has all that holds.
 func (l *leadership) join(f *member) {
-	l.party = append(l.party, f)
+	l.followers = append(l.followers, f)
 	l.acks[f], l.alive[f] = l.last, time.Now()
 	l.advance()
 }
 
 // part drops a follower, if it is one.
 func (l *leadership) part(f *member) {
-	l.party = slices.DeleteFunc(l.party, func(m *member) bool { return m == f })
+	l.followers = slices.DeleteFunc(l.followers, func(m *member) bool { return m == f })
 }
 
 // keep puts off the end of a session, at the leader.
@@ -77,7 +77,7 @@ func (l *leadership) accept(e *entry, from int) {
 	l.last++
 	e.zxid, e.now = l.last, time.Now().UnixMilli()
 	l.m.log.entries = append(l.m.log.entries, e)
-	for _, f := range l.party {
+	for _, f := range l.followers {
 		l.m.send(f, func() {
 			f.log.entries = append(f.log.entries, e)
 			f.apply(f.follows.holds) // its word may have been quicker
@@ -99,7 +99,7 @@ func (l *leadership) advance() {
 		return
 	}
 	have := []int64{l.last}
-	for _, f := range l.party {
+	for _, f := range l.followers {
 		have = append(have, l.acks[f])
 	}
 	slices.Sort(have)
@@ -112,7 +112,7 @@ func (l *leadership) advance() {
 		return
 	}
 	l.m.apply(zxid)
-	for _, f := range l.party {
+	for _, f := range l.followers {
 		l.m.send(f, func() {
 			f.follows.hear(zxid)
 			f.apply(zxid)
@@ -128,7 +128,7 @@ func (l *leadership) advance() {
 // hasQuorum tells whether a leader has heard lately from enough followers.
 func (l *leadership) hasQuorum() bool {
 	n := 1
-	for _, f := range l.party {
+	for _, f := range l.followers {
 		if time.Since(l.alive[f]) < l.m.e.patience() {
 			n++
 		}
@@ -147,7 +147,7 @@ func (l *leadership) pulse() {
 		l.m.leave(false)
 		return
 	}
-	for _, f := range l.party {
+	for _, f := range l.followers {
 		l.m.send(f, func() { f.follows.answerPulse(l.m) })
 	}
 	term := l.m.term

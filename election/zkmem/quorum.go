@@ -6,7 +6,7 @@ import (
 )
 
 // takeLead makes a server the leader of those that are named. Its log holds from now on.
-func (m *member) takeLead(party []*member) {
+func (m *member) takeLead(followers []*member) {
 	m.role, m.leader = leading, m
 	m.follows.clear()
 	m.lead = leadership{m: m, acks: map[*member]int64{}, alive: map[*member]time.Time{}, owner: map[int64]int{}, closing: map[int64]bool{}, last: m.lead.last}
@@ -18,7 +18,7 @@ func (m *member) takeLead(party []*member) {
 	m.s.db.sessions.revive(func(id int64) time.Duration { return m.s.db.created[id] })
 	m.s.alarms.armExpiry()
 	m.s.log.Info("server leads", "server", m.index+1)
-	for _, f := range party {
+	for _, f := range followers {
 		f.follow(m)
 	}
 	m.lead.pulse()
@@ -49,9 +49,9 @@ func (e *Ensemble) patience() time.Duration { return time.Duration(e.opts.SyncLi
 // leave parts a server from its ensemble: its clients are dropped, and it looks for a leader, unless it is down.
 func (m *member) leave(isDown bool) {
 	was := m.role
-	party, l := m.lead.party, m.leader
+	followers, l := m.lead.followers, m.leader
 	m.term++
-	m.role, m.leader, m.lead.party = looking, nil, nil
+	m.role, m.leader, m.lead.followers = looking, nil, nil
 	if isDown {
 		m.role = down
 	}
@@ -62,13 +62,13 @@ func (m *member) leave(isDown bool) {
 	m.s.dropAll()
 	switch was {
 	case leading: // those that can be reached learn of it at once
-		for _, f := range party {
+		for _, f := range followers {
 			if m.e.wire(m.index, f.index).cut == 0 && f.leader == m {
 				f.leave(false)
 			}
 		}
 	case following:
-		if slices.Contains(l.lead.party, m) && m.e.wire(m.index, l.index).cut == 0 {
+		if slices.Contains(l.lead.followers, m) && m.e.wire(m.index, l.index).cut == 0 {
 			l.lead.part(m)
 			if !l.lead.hasQuorum() {
 				l.leave(false)
@@ -136,14 +136,14 @@ func (e *Ensemble) elect() (again bool) {
 		if m.role != looking {
 			continue
 		}
-		var party []*member
+		var followers []*member
 		for _, f := range free {
 			if f != m && f.role == looking && e.linked(m, f) {
-				party = append(party, f)
+				followers = append(followers, f)
 			}
 		}
-		if len(party)+1 > len(e.members)/2 {
-			m.takeLead(party)
+		if len(followers)+1 > len(e.members)/2 {
+			m.takeLead(followers)
 			break
 		}
 	}

@@ -37,7 +37,7 @@ func (f *clusterFlags) services(cmd *cobra.Command, args []string, _ string) ([]
 	if len(args) > 0 {
 		return none(cmd, args, "")
 	}
-	s := f.glance(cmd.Context(), completing)
+	s := f.quickStatus(cmd.Context(), completing)
 	all := make([]cobra.Completion, 0, len(s.Services))
 	for _, v := range s.Services {
 		about := "no node is active"
@@ -56,7 +56,7 @@ func (f *clusterFlags) services(cmd *cobra.Command, args []string, _ string) ([]
 func (f *clusterFlags) members(passes func(control.ServiceStatus, control.MemberStatus) bool) candidates {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var all []cobra.Completion
-		for _, v := range f.glance(cmd.Context(), completing, args...).Services {
+		for _, v := range f.quickStatus(cmd.Context(), completing, args...).Services {
 			for _, m := range v.Members {
 				about := string(m.Role)
 				if len(args) == 0 {
@@ -77,7 +77,7 @@ func (f *clusterFlags) nodes(passes func(control.Status, string) bool) candidate
 		if len(args) > 0 {
 			return none(cmd, args, "")
 		}
-		s := f.glance(cmd.Context(), completing)
+		s := f.quickStatus(cmd.Context(), completing)
 		for _, node := range s.NodeNames() {
 			if passes(s, node) {
 				all = append(all, node)
@@ -92,7 +92,7 @@ func (f *clusterFlags) forgettable(cmd *cobra.Command, args []string, _ string) 
 	if len(args) > 0 {
 		return none(cmd, args, "")
 	}
-	s := f.glance(cmd.Context(), completing)
+	s := f.quickStatus(cmd.Context(), completing)
 	for _, v := range s.Services {
 		if len(v.Members) == 0 && v.Fencing == nil {
 			all = append(all, v.Service)
@@ -109,7 +109,7 @@ func (f *clusterFlags) forgettable(cmd *cobra.Command, args []string, _ string) 
 // suspects offers the nodes whose child may be running: those can be confirmed dead.
 func (f *clusterFlags) suspects(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var all []cobra.Completion
-	for _, v := range f.glance(cmd.Context(), completing, args...).Services {
+	for _, v := range f.quickStatus(cmd.Context(), completing, args...).Services {
 		if v.Fencing != nil && v.Fencing.Node != "" {
 			all = append(all, cobra.CompletionWithDesc(v.Fencing.Node, "its program of "+v.Service+" may be running"))
 		}
@@ -117,8 +117,8 @@ func (f *clusterFlags) suspects(cmd *cobra.Command, args []string, _ string) ([]
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// glance is a status that is had within the limit, or an empty one.
-func (f *clusterFlags) glance(ctx context.Context, limit time.Duration, services ...string) control.Status {
+// quickStatus is a status that is had within the limit, or an empty one.
+func (f *clusterFlags) quickStatus(ctx context.Context, limit time.Duration, services ...string) control.Status {
 	return briefly(ctx, f, limit, func(ctx context.Context, c *control.Cluster) (control.Status, error) {
 		return c.Status(ctx, services...)
 	})

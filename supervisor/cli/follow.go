@@ -158,7 +158,7 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		}
 		r = config.Read(f.flags.cluster.Config, f.flags.node)
 	}
-	l, err := f.flags.judge(f.cmd, r, lookPatience)
+	l, err := f.flags.settle(f.cmd, r, lookPatience)
 	c := l.Config
 	if err == nil && len(c.Services) == 0 && len(f.last.Services) > 0 { // as a file that was cut off while it was written
 		err = fmt.Errorf("%s has no services any more: nothing is stopped; to stop all of them, stop understudy", f.flags.cluster.Config)

@@ -125,7 +125,7 @@ func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
 		}
 	}
 	r := config.Read(f.cluster.Config, f.node)
-	l, err := f.judge(cmd, r, patience)
+	l, err := f.settle(cmd, r, patience)
 	if faults, ok := errors.AsType[config.Faults](err); ok {
 		err = usageError{faults}
 	}
@@ -143,10 +143,10 @@ func (f *runFlags) configFile() string {
 	return f.cluster.Config
 }
 
-// judge puts the flags that go with a file over what it says, and refuses what cannot be run here.
-func (f *runFlags) judge(cmd *cobra.Command, r config.LoadResult, patience time.Duration) (loaded, error) {
-	warnings, grave := r.Dangers(patience)
-	r = r.Refused(grave)
+// settle puts the flags that go with a file over what it says, and refuses what cannot be run here.
+func (f *runFlags) settle(cmd *cobra.Command, r config.LoadResult, patience time.Duration) (loaded, error) {
+	warnings, refused := r.Dangers(patience)
+	r = r.Refused(refused)
 	l, err := loaded{r.Config, warnings, r.Sum}, r.Err()
 	if err == nil {
 		err = f.cluster.apply(l.Config)

@@ -77,7 +77,7 @@ func (f *statusFlags) status(ctx context.Context, c *control.Cluster, services [
 		}
 	}
 	s.Services = slices.DeleteFunc(s.Services, func(v control.ServiceStatus) bool {
-		return f.failed && !grave(v) || f.node != "" && !v.Involves(f.node)
+		return f.failed && !faulty(v) || f.node != "" && !v.Involves(f.node)
 	})
 	s.Drained = slices.DeleteFunc(s.Drained, func(d control.DrainedNode) bool { return f.node != "" && d.Node != f.node })
 	s.Nodes = slices.DeleteFunc(s.Nodes, func(n control.NodeStatus) bool { return f.node != "" && n.Node != f.node })
@@ -93,8 +93,8 @@ func knownNode(s control.Status, node string) error {
 	return &control.UnknownError{Kind: "node", Name: node, Known: known}
 }
 
-func grave(v control.ServiceStatus) bool {
-	return slices.ContainsFunc(v.Problems, func(f control.Problem) bool { return f.Level == control.Grave })
+func faulty(v control.ServiceStatus) bool {
+	return slices.ContainsFunc(v.Problems, func(f control.Problem) bool { return f.Level == control.Fault })
 }
 
 func (f *statusFlags) show(ctx context.Context, c *control.Cluster, w io.Writer, services []string) error {
@@ -165,7 +165,7 @@ func judged(v control.ServiceStatus) (code int, words string) {
 	case code == 0 && v.Paused:
 		code, words = exitPaused, fmt.Sprintf("active on %s, paused", v.Active)
 	}
-	if code == 0 && grave(v) {
+	if code == 0 && faulty(v) {
 		code, words = exitUnhealthy, "active on "+v.Active
 	}
 	if d := v.DrainedActive(); code == 0 && d != nil {
@@ -306,7 +306,7 @@ func (to paper) brief(v control.ServiceStatus, now time.Time) []row {
 	if v.Paused {
 		r.cells[3], r.colours[3] = strings.TrimSpace(r.cells[3]+" paused"), yellow
 	}
-	r.notes = problemLines(to.screen, v, to.flags, func(f control.Problem) bool { return f.Level == control.Grave })
+	r.notes = problemLines(to.screen, v, to.flags, func(f control.Problem) bool { return f.Level == control.Fault })
 	return []row{r}
 }
 
@@ -357,7 +357,7 @@ func problemLines(to screen, v control.ServiceStatus, flags []string, wanted fun
 			continue
 		}
 		colour := yellow
-		if f.Level == control.Grave {
+		if f.Level == control.Fault {
 			colour = red
 		}
 		lines = append(lines, to.paintAll(colour, note(to.width, strings.TrimSpace(f.What+" "+f.Hint)))...)

@@ -25,9 +25,9 @@ const patience = 10 * time.Second
 
 // service manager and supervisor, both played by the test.
 type stage struct {
-	boss   *manager
-	conn   *net.UnixConn
-	answer chan bool // whether the supervisor is alive
+	systemd *manager
+	conn    *net.UnixConn
+	answer  chan bool // whether the supervisor is alive
 }
 
 func newStage(t *testing.T, watchdog time.Duration) *stage {
@@ -40,12 +40,12 @@ func newStage(t *testing.T, watchdog time.Duration) *stage {
 	t.Setenv("NOTIFY_SOCKET", address)
 	t.Setenv("WATCHDOG_USEC", strconv.FormatInt(watchdog.Microseconds(), 10))
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
-	s := &stage{boss: startedBy(hclog.NewNullLogger()), conn: conn, answer: make(chan bool)}
+	s := &stage{systemd: startedBy(hclog.NewNullLogger()), conn: conn, answer: make(chan bool)}
 	var conf supervisor.Config
-	s.boss.observe(&conf, web.NewBoard(wire.Now))
+	s.systemd.observe(&conf, web.NewBoard(wire.Now))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { defer close(done); _ = s.boss.run(ctx) }()
+	go func() { defer close(done); _ = s.systemd.run(ctx) }()
 	go s.supervise(ctx, conf.Pulse)
 	t.Cleanup(func() { cancel(); <-done; conn.Close() })
 	return s
@@ -95,7 +95,7 @@ func (s *stage) hush(t *testing.T) {
 	s.answer <- false
 	for range 2 { // the first question may overtake an answer that was given before
 		select {
-		case <-s.boss.pulses:
+		case <-s.systemd.pulses:
 		case <-time.After(patience):
 			t.Fatal("it is not asked any more")
 		}
@@ -120,7 +120,7 @@ func (s *stage) silent(t *testing.T, while time.Duration) {
 
 func TestReadyIsToldOnceTheSupervisorIsUp(t *testing.T) {
 	s := newStage(t, 0)
-	s.boss.board.State(control.LocalStatus{Service: "db", Role: "standby"})
+	s.systemd.board.State(control.LocalStatus{Service: "db", Role: "standby"})
 	s.silent(t, 50*time.Millisecond)
 	s.answer <- true
 	if text := s.hear(t, "READY=1"); !strings.Contains(text, "\nSTATUS=1 service: 0 active, 1 standby; no session with ZooKeeper") {
@@ -137,13 +137,13 @@ func TestStatusFollowsTheServices(t *testing.T) {
 	s := newStage(t, 0)
 	s.answer <- true
 	s.hear(t, "READY=1")
-	s.boss.board.Lease(control.LeaseStatus{Session: "0x1"})
+	s.systemd.board.Lease(control.LeaseStatus{Session: "0x1"})
 	s.hear(t, "STATUS=0 services: 0 active, 0 standby")
-	s.boss.board.State(control.LocalStatus{Service: "db", Role: "active"})
+	s.systemd.board.State(control.LocalStatus{Service: "db", Role: "active"})
 	s.hear(t, "STATUS=1 service: 1 active, 0 standby")
-	s.boss.board.Faulty("u.yaml:1:1: bad")
+	s.systemd.board.Faulty("u.yaml:1:1: bad")
 	s.hear(t, "STATUS=1 service: 1 active, 0 standby; u.yaml:1:1: bad")
-	s.boss.board.Gone("db")
+	s.systemd.board.Gone("db")
 	s.hear(t, "STATUS=0 services: 0 active, 0 standby; u.yaml:1:1: bad")
 }
 
@@ -165,7 +165,7 @@ func TestReloadIsTold(t *testing.T) {
 	s.hear(t, "READY=1")
 	var before, after unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &before)
-	s.boss.hangup()
+	s.systemd.hangup()
 	text := s.hear(t, "RELOADING=1")
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &after)
 	_, number, _ := strings.Cut(text, "MONOTONIC_USEC=")
@@ -173,7 +173,7 @@ func TestReloadIsTold(t *testing.T) {
 		t.Errorf("%q, not between %d and %d", text, before.Nano()/1000, after.Nano()/1000)
 	}
 	s.silent(t, 50*time.Millisecond)
-	s.boss.reloaded()
+	s.systemd.reloaded()
 	s.hear(t, "READY=1")
 }
 
@@ -181,7 +181,7 @@ func TestStoppingTakesTheTimeThatTheChildrenTake(t *testing.T) {
 	s := newStage(t, 60*time.Millisecond)
 	s.answer <- true
 	s.hear(t, "READY=1")
-	s.boss.stopping()
+	s.systemd.stopping()
 	s.hear(t, "STOPPING=1")
 	s.hear(t, "EXTEND_TIMEOUT_USEC=10000000")
 	s.hear(t, "WATCHDOG=1")
@@ -191,15 +191,15 @@ func TestStoppingTakesTheTimeThatTheChildrenTake(t *testing.T) {
 
 func TestWithoutAServiceManagerNothingIsTold(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
-	boss := startedBy(hclog.NewNullLogger())
-	if boss != nil {
+	systemd := startedBy(hclog.NewNullLogger())
+	if systemd != nil {
 		t.Fatal("there is none")
 	}
 	var conf supervisor.Config
-	boss.observe(&conf, nil)
-	boss.hangup()
-	boss.reloaded()
-	boss.stopping()
+	systemd.observe(&conf, nil)
+	systemd.hangup()
+	systemd.reloaded()
+	systemd.stopping()
 	if conf.Observer != nil || conf.Pulse != nil {
 		t.Error("the supervisor is observed for nobody")
 	}
@@ -208,7 +208,7 @@ func TestWithoutAServiceManagerNothingIsTold(t *testing.T) {
 // A config that is refused is told in the status, in one line.
 func TestManagerIsToldWhyNothingBegins(t *testing.T) {
 	s := newStage(t, 0)
-	s.boss.refused(errors.Join(errors.New("a.yaml:1:1: bad"), errors.New("b.yaml:2:2: worse")))
+	s.systemd.refused(errors.Join(errors.New("a.yaml:1:1: bad"), errors.New("b.yaml:2:2: worse")))
 	s.hear(t, "STATUS=a.yaml:1:1: bad; b.yaml:2:2: worse")
 	(*manager)(nil).refused(errors.New("nobody listens"))
 }

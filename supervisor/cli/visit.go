@@ -48,7 +48,7 @@ func (v *visit) visits(ctx context.Context, ask func(context.Context, *control.C
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
-	return v.connected(ctx, cfg, func(c *control.Cluster) error { return v.judge(ask(ctx, c)) })
+	return v.connected(ctx, cfg, func(c *control.Cluster) error { return v.explain(ask(ctx, c)) })
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -77,8 +77,8 @@ func (v *visit) connected(ctx context.Context, cfg election.Config, use func(*co
 	return use(cluster)
 }
 
-// judge tells that the time ran out from other failures, and what may have been meant by an unknown name.
-func (v *visit) judge(err error) error {
+// explain tells that the time ran out from other failures, and what may have been meant by an unknown name.
+func (v *visit) explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		text := strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error()) // which says it once more
 		return fmt.Errorf("%w after %v: %s", errTimeout, v.timeout, text)

@@ -63,7 +63,7 @@ func (f *runFlags) missed(ctx context.Context, w *lockWait, node, service string
 
 // holder tells who has the lock of a service, or why nobody has.
 func (f *runFlags) holder(ctx context.Context, node, service string) string {
-	s := f.cluster.glance(ctx, time.Second, service)
+	s := f.cluster.quickStatus(ctx, time.Second, service)
 	if len(s.Services) == 0 {
 		return "ZooKeeper does not answer, or has no such service"
 	}

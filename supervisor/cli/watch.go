@@ -159,7 +159,7 @@ func (f *statusFlags) lookAgain(ctx context.Context, cfg election.Config, servic
 				bounded, cancel := context.WithTimeout(ctx, f.timeout)
 				s, err := f.status(bounded, c, services)
 				cancel()
-				tell(look{status: s, err: f.judge(err)})
+				tell(look{status: s, err: f.explain(err)})
 				if err != nil {
 					break
 				}
@@ -249,7 +249,7 @@ func (p *picture) head(to screen, now time.Time) string {
 // severity orders services by what is wrong with them, the worst first.
 func severity(v control.ServiceStatus) int {
 	switch {
-	case grave(v):
+	case faulty(v):
 		return 0
 	case len(v.Problems) > 0:
 		return 1

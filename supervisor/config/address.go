@@ -61,7 +61,7 @@ func (a Address) check(p place) {
 	case a.IP == "":
 		p.key("ip").and(at).fault("missing: name the IP address")
 	case !prefix.IsSingleIP():
-		at.doubt("with the length /%d it is removed together with another address of that network: /%d, the default, is safe", prefix.Bits(), prefix.Addr().BitLen())
+		at.warn("with the length /%d it is removed together with another address of that network: /%d, the default, is safe", prefix.Bits(), prefix.Addr().BitLen())
 	}
 	if device := p.key("device"); len(a.Device) > 15 || strings.ContainsAny(a.Device, "/: \t\n\x00") || a.Device == "" && device.given() {
 		device.fault("%s is not the name of a network device, such as eth0", quoted(a.Device))

@@ -82,7 +82,7 @@ func (r Ready) check(p place) {
 // noWay warns of a check whose settings are given without a way to check. Defaults may leave that to the services.
 func (p place) noWay(ways string) {
 	if p.keys[0][0] != "defaults" {
-		p.doubt("has no effect without a way to check: add %s", ways)
+		p.warn("has no effect without a way to check: add %s", ways)
 	}
 }
 

@@ -14,33 +14,33 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Dangers are what others may do by a config: its warnings that tell of that, and, grave, what would let another user become root, as
+// Dangers are what others may do by a config: its warnings that tell of that, and, refused, what would let another user become root, as
 // this process is: a config, a hook, a way of fencing, or the environment of a program of root, that somebody else can change. Without
 // root that is told among the warnings. Files are looked at, which may be on a file system that does not answer: no longer than patience.
-func (r LoadResult) Dangers(patience time.Duration) (warnings, grave Faults) {
+func (r LoadResult) Dangers(patience time.Duration) (warnings, refused Faults) {
 	if r.Config == nil {
 		return nil, nil
 	}
-	type looked struct{ warnings, grave Faults }
+	type looked struct{ warnings, refused Faults }
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	l, err := wait.Call(ctx, func() (looked, error) { // for as long as the file system hangs
-		warnings, grave := r.look(machineCheck{dangers: true})
-		return looked{warnings, grave}, nil
+		warnings, refused := r.look(machineCheck{dangers: true})
+		return looked{warnings, refused}, nil
 	}, nil)
-	if warnings, grave = l.warnings, l.grave; err != nil {
+	if warnings, refused = l.warnings, l.refused; err != nil {
 		warnings = Faults{{File: r.Files.Config[0], Danger: true, Message: "a file system does not answer: it is unknown who can change or read the files that are named here"}}
 	}
 	if os.Geteuid() != 0 {
-		warnings, grave = append(warnings, grave...), nil
+		warnings, refused = append(warnings, refused...), nil
 	}
-	return slices.DeleteFunc(slices.Concat(r.Warnings, warnings), func(f Fault) bool { return !f.Danger }), grave
+	return slices.DeleteFunc(slices.Concat(r.Warnings, warnings), func(f Fault) bool { return !f.Danger }), refused
 }
 
-// Refused is the result with grave dangers among its faults.
-func (r LoadResult) Refused(grave Faults) LoadResult {
-	if len(grave) > 0 {
-		r.Faults, r.Config = grave, nil
+// Refused is the result with dangers that are refused among its faults.
+func (r LoadResult) Refused(refused Faults) LoadResult {
+	if len(refused) > 0 {
+		r.Faults, r.Config = refused, nil
 	}
 	return r
 }
@@ -57,23 +57,23 @@ func (s *machineCheck) files() {
 	}
 }
 
-// own looks at who can change a file, or read a secret; grave: who can is root then.
-func (s *machineCheck) own(p path, name string, use safefile.Purpose, grave bool) {
+// own looks at who can change a file, or read a secret; refuse: who can is root then.
+func (s *machineCheck) own(p path, name string, use safefile.Purpose, refuse bool) {
 	if name == "" {
 		return
 	}
 	if err := safefile.Own(name, use); err != nil {
-		s.tell(p, err.Error(), grave)
+		s.tell(p, err.Error(), refuse)
 	}
 }
 
-func (s *machineCheck) tell(p path, message string, grave bool) {
+func (s *machineCheck) tell(p path, message string, refuse bool) {
 	same := func(f found) bool { return f.message == message }
-	if slices.ContainsFunc(s.refused, same) || !grave && slices.ContainsFunc(s.found, same) {
+	if slices.ContainsFunc(s.refused, same) || !refuse && slices.ContainsFunc(s.found, same) {
 		return // of a directory in which much is, once is enough
 	}
 	to := &s.found
-	if grave {
+	if refuse {
 		to = &s.refused
 	}
 	*to = append(*to, found{keys: []path{p}, message: message, danger: true})
@@ -99,13 +99,13 @@ func (s *machineCheck) inline(p path, values map[string]string) {
 var shells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh", "python", "python3", "perl", "ruby"}
 
 // executables looks at who can change the files that a command runs.
-func (s *machineCheck) executables(p path, words Command, g Program, grave bool) {
+func (s *machineCheck) executables(p path, words Command, g Program, refuse bool) {
 	if len(words) == 0 {
 		return
 	}
 	name, _ := find(words[0], g) // a program that is not found is told elsewhere
 	if name != "" && (filepath.IsAbs(name) || !strings.Contains(words[0], "/")) {
-		s.own(p, name, safefile.Command, grave)
+		s.own(p, name, safefile.Command, refuse)
 	}
 	if !slices.Contains(shells, filepath.Base(words[0])) {
 		return
@@ -115,7 +115,7 @@ func (s *machineCheck) executables(p path, words Command, g Program, grave bool)
 			continue
 		}
 		if filepath.IsAbs(word) && !strings.ContainsAny(word, " \n;") {
-			s.own(p, word, safefile.Command, grave)
+			s.own(p, word, safefile.Command, refuse)
 		}
 		return
 	}

@@ -84,8 +84,8 @@ services:
 				t.Fatal(r.Err())
 			}
 			var got []string
-			warnings, grave := r.Dangers(time.Minute)
-			for _, f := range grave {
+			warnings, refused := r.Dangers(time.Minute)
+			for _, f := range refused {
 				got = append(got, strings.ReplaceAll(f.String(), dir+"/", ""))
 			}
 			for _, f := range warnings {
@@ -94,7 +94,7 @@ services:
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if j := r.Refused(grave); (j.Config == nil) != (len(grave) > 0) || (j.Err() != nil) != (len(grave) > 0) {
+			if j := r.Refused(refused); (j.Config == nil) != (len(refused) > 0) || (j.Err() != nil) != (len(refused) > 0) {
 				t.Errorf("refused: %v", j.Err())
 			}
 		})
@@ -165,9 +165,9 @@ services:
 		if r.Err() != nil {
 			t.Fatal(r.Err())
 		}
-		warnings, grave := r.Dangers(time.Minute)
-		if len(grave) > 0 {
-			t.Errorf("refused: %v", grave)
+		warnings, refused := r.Dangers(time.Minute)
+		if len(refused) > 0 {
+			t.Errorf("refused: %v", refused)
 		}
 		for _, w := range warnings {
 			told = append(told, w.Key+": "+strings.ReplaceAll(w.Message, dir+"/", ""))

@@ -16,9 +16,9 @@ import (
 )
 
 // warnings places doubts as faults are placed.
-func (l *loader) warnings(doubts []found) Faults {
+func (l *loader) warnings(warnings []found) Faults {
 	var list Faults
-	for _, f := range doubts {
+	for _, f := range warnings {
 		p, file, n := l.locate(f)
 		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message, Danger: f.danger})
 	}
@@ -36,14 +36,14 @@ func (r LoadResult) Here() Faults {
 	if r.Config == nil {
 		return nil
 	}
-	warnings, grave := r.look(machineCheck{})
+	warnings, refused := r.look(machineCheck{})
 	if os.Geteuid() != 0 {
-		warnings = append(warnings, grave...)
+		warnings = append(warnings, refused...)
 	}
 	return warnings
 }
 
-func (r LoadResult) look(s machineCheck) (warnings, grave Faults) {
+func (r LoadResult) look(s machineCheck) (warnings, refused Faults) {
 	s.loader, s.rivals = r.loader, sync.OnceValue(func() map[string]string { return unitfile.Rivals("") })
 	s.files()
 	if auth := r.loader.doc.ZooKeeper.Auth; auth != nil {

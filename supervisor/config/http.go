@@ -29,7 +29,7 @@ func (h HTTPServer) check(p place) {
 		token := p.key(file.key)
 		checkSecretFile(token, file.name, "the token", false)
 		if file.name != "" && h.Listen == "" {
-			token.doubt("has no effect without listen:")
+			token.warn("has no effect without listen:")
 		}
 	}
 	if h.ReadTokenFile != "" && h.ReadTokenFile == h.TokenFile {

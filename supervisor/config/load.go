@@ -93,7 +93,7 @@ func (l *loader) load(src []byte) LoadResult {
 	l.include()
 	l.file = l.name
 
-	doubts := l.check()
+	warnings := l.check()
 	l.tooMuch()
 	l.files.env(l.doc.Services)
 	r := LoadResult{Faults: l.sorted(l.faults), Sum: hex.EncodeToString(l.sum.Sum(nil)[:8]), Files: l.files, loader: l}
@@ -101,7 +101,7 @@ func (l *loader) load(src []byte) LoadResult {
 		return r
 	}
 	r.Config = l.doc.config()
-	r.Warnings = l.warnings(doubts)
+	r.Warnings = l.warnings(warnings)
 	return r
 }
 

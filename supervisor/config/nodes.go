@@ -46,7 +46,7 @@ func (l *loader) nodeKeys() {
 }
 
 // check checks all that the files say, for all nodes, and leaves in doc what they say for the one that is wanted.
-func (l *loader) check() (doubts []found) {
+func (l *loader) check() (warnings []found) {
 	l.nodeKeys()
 	all := report{says: l.given}
 	switch at := all.top("node"); {
@@ -69,9 +69,9 @@ func (l *loader) check() (doubts []found) {
 		l.node = l.doc.Config.Node
 	}
 	if other := alike(l.node, nodes); other != "" {
-		all.top("node").doubt("this node is %s, and what differs on single nodes is for %s: write the same name", quoted(l.node), quoted(other))
+		all.top("node").warn("this node is %s, and what differs on single nodes is for %s: write the same name", quoted(l.node), quoted(other))
 	}
-	doubts = all.doubts
+	warnings = all.warnings
 	for _, node := range nodes {
 		one := report{says: l.given, on: node}
 		l.doc.of(node).check(&one)
@@ -80,10 +80,10 @@ func (l *loader) check() (doubts []found) {
 			return (!isOverride || !l.given(f.keys[0])) && told[at.id()+f.message]
 		}
 		l.place(slices.DeleteFunc(one.found, again))
-		doubts = append(doubts, one.doubts...)
+		warnings = append(warnings, one.warnings...)
 	}
 	l.doc = l.doc.of(l.node)
-	return doubts
+	return warnings
 }
 
 // nodes are those that have anything of their own.
@@ -135,7 +135,7 @@ func (doc document) checkNodes(p place, nodes map[string]written) {
 			at.keyFault(message)
 		}
 		if other := alike(name, known); other != "" {
-			at.doubt("node: has no such node (did you mean %s?)", quoted(other))
+			at.warn("node: has no such node (did you mean %s?)", quoted(other))
 		}
 	}
 }

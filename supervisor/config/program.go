@@ -178,7 +178,7 @@ func checkStopSignal(p place, signal syscall.Signal) {
 	case syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT:
 		p.fault("%v freezes or wakes a program and does not end it: write TERM, INT, QUIT or another", Signal(signal))
 	case syscall.SIGKILL:
-		p.doubt("no program can catch KILL, so it never gets to stop cleanly: write TERM, INT or QUIT")
+		p.warn("no program can catch KILL, so it never gets to stop cleanly: write TERM, INT or QUIT")
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 
 // report collects faults of a configuration, and likely mistakes.
 type report struct {
-	found, doubts []found
-	says          func(path) bool // whether a file says it, rather than a default
-	node          *Config         // the keys that are not of one service
-	on            string          // the node whose overrides are looked at; "": what holds for all
+	found, warnings []found
+	says            func(path) bool // whether a file says it, rather than a default
+	node            *Config         // the keys that are not of one service
+	on              string          // the node whose overrides are looked at; "": what holds for all
 }
 
 // found is one entry of a report, wherever its keys came from.
@@ -54,11 +54,11 @@ func (p place) keyFault(message string) {
 	p.found = append(p.found, found{keys: p.keys, onKey: true, message: message})
 }
 
-func (p place) doubt(format string, args ...any) {
-	p.doubts = append(p.doubts, found{keys: p.keys, message: fmt.Sprintf(format, args...)})
+func (p place) warn(format string, args ...any) {
+	p.warnings = append(p.warnings, found{keys: p.keys, message: fmt.Sprintf(format, args...)})
 }
 
 // danger is a doubt about what others may do, which log and status tell too.
 func (p place) danger(format string, args ...any) {
-	p.doubts = append(p.doubts, found{keys: p.keys, danger: true, message: fmt.Sprintf(format, args...)})
+	p.warnings = append(p.warnings, found{keys: p.keys, danger: true, message: fmt.Sprintf(format, args...)})
 }

@@ -76,10 +76,10 @@ func (w written) check(p place) {
 	s.Fencing.check(p.key("fencing"))
 	s.checkSlowness(p)
 	if s.Fencing.OnFailure == OnFailureGrace && s.GraceDelay == 0 {
-		p.key("grace_delay").and(p.key("fencing").key("on_failure")).doubt("a node waits for nothing when fencing failed: on_failure is grace and grace_delay is 0s")
+		p.key("grace_delay").and(p.key("fencing").key("on_failure")).warn("a node waits for nothing when fencing failed: on_failure is grace and grace_delay is 0s")
 	}
 	if !s.Eligible && s.Failback && (p.on == "" || p.key("failback").given()) { // failback may be for the other nodes
-		p.key("failback").and(p.key("eligible")).doubt("has no effect: a node with eligible: false never takes the service")
+		p.key("failback").and(p.key("eligible")).warn("has no effect: a node with eligible: false never takes the service")
 	}
 }
 
@@ -108,7 +108,7 @@ func (w written) checkProcesses(p place) {
 			if process.OCF != "" {
 				what = at.key("ocf")
 			}
-			what.doubt("if this host is lost, another node starts the service after a delay, and nothing proves that this is undone: " +
+			what.warn("if this host is lost, another node starts the service after a delay, and nothing proves that this is undone: " +
 				"add a fencing method, fencing.agent, watchdog: {mode: required}, or needs_proof: true (needs_proof: false says that a delay is enough)")
 		}
 		names[process.Name] = i

@@ -24,6 +24,6 @@ func (w Watchdog) check(p place) {
 	case WatchdogRequired:
 		both.fault(why, session, shortest)
 	case WatchdogAutomatic:
-		both.doubt("it is not used: "+why, session, shortest)
+		both.warn("it is not used: "+why, session, shortest)
 	}
 }

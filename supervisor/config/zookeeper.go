@@ -131,7 +131,7 @@ func checkSessionTimeout(p place, timeout time.Duration) {
 	case timeout > longest:
 		p.fault("%v is more than ZooKeeper can count: %v at most", timeout, longest)
 	case timeout > long:
-		p.doubt("%v is long: a host that is lost is taken over only after that time", timeout)
+		p.warn("%v is long: a host that is lost is taken over only after that time", timeout)
 	}
 }
 

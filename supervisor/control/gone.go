@@ -16,8 +16,8 @@ type Gone struct {
 	Reason election.Reason `json:"reason"` // why that ended
 }
 
-// lookBack is in how many activations a node that is gone is looked for.
-const lookBack = 4
+// searchedActivations is in how many activations a node that is gone is looked for.
+const searchedActivations = 4
 
 // gone finds the nodes that are missed where no node is active, or none stands by.
 func (c *Cluster) gone(ctx context.Context, v *ServiceStatus, nodes []NodeStatus) error {
@@ -31,7 +31,7 @@ func (c *Cluster) gone(ctx context.Context, v *ServiceStatus, nodes []NodeStatus
 	}
 	slices.Sort(names)
 	slices.Reverse(names)
-	for _, name := range names[:min(len(names), lookBack)] {
+	for _, name := range names[:min(len(names), searchedActivations)] {
 		n, err := c.read(ctx, p.History()+"/"+name)
 		if err != nil {
 			return err

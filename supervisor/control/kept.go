@@ -76,7 +76,7 @@ func (c *Cluster) keep(ctx context.Context, s *ServiceStatus, nodes []NodeStatus
 // problem tells an operator how to delete it. The breadcrumb stays, so that the next node fences the one that is gone.
 func (k Kept) problem() Problem {
 	f := Problem{
-		Level: Grave, What: fmt.Sprintf("Session %s of %s has sent no heartbeat for two session timeouts, but ZooKeeper keeps its znode %s, "+
+		Level: Fault, What: fmt.Sprintf("Session %s of %s has sent no heartbeat for two session timeouts, but ZooKeeper keeps its znode %s, "+
 			"which blocks other nodes.", k.Session, k.Node, k.Path),
 		Hint: "If this lasts, delete it:", Do: Remedy{Words: []string{"zkCli.sh -server " + k.Server, "delete " + k.Path}, Here: true},
 	}

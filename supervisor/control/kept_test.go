@@ -59,7 +59,7 @@ func TestWhatASilentSessionKeepsIsNamed(t *testing.T) {
 	named := func() (all []string) {
 		s := b.status()
 		for _, f := range s.Services[0].Problems {
-			if strings.HasPrefix(f.What, "Session "+one.id()+" of one has sent no heartbeat") && f.Level == Grave && f.Do.Here {
+			if strings.HasPrefix(f.What, "Session "+one.id()+" of one has sent no heartbeat") && f.Level == Fault && f.Do.Here {
 				all = append(all, f.Do.String())
 			}
 		}

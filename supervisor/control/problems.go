@@ -42,7 +42,7 @@ func remedy(words ...string) Remedy { return Remedy{Words: words} }
 
 // Levels of problems.
 const (
-	Grave   = "fault"   // it does not run as it should
+	Fault   = "fault"   // it does not run as it should
 	Warning = "warning" // it does, but would not survive the next failure, or is kept from it on purpose
 )
 
@@ -61,7 +61,7 @@ func Problems(v ServiceStatus, now time.Time) []Problem {
 	return problems
 }
 
-var severity = map[string]int{Grave: 0, Warning: 1}
+var severity = map[string]int{Fault: 0, Warning: 1}
 
 func problemsOf(v ServiceStatus, now time.Time) []Problem {
 	problems := append([]Problem{}, whole(v)...)
@@ -93,11 +93,11 @@ func whole(v ServiceStatus) (problems []Problem) {
 	resume := remedy("understudy resume", v.Service)
 	able := v.standby()
 	if v.Stray != "" {
-		add(Grave, "DOWN: the lock belongs to no session, so no node can take it. It was made by hand. Delete "+v.Stray+".", "", Remedy{})
+		add(Fault, "DOWN: the lock belongs to no session, so no node can take it. It was made by hand. Delete "+v.Stray+".", "", Remedy{})
 	}
 	switch {
 	case v.Paused && v.Active == "":
-		add(Grave, "DOWN: automatic takeovers are off ("+v.Order+"), so no node starts it.", "To turn them on again:", resume)
+		add(Fault, "DOWN: automatic takeovers are off ("+v.Order+"), so no node starts it.", "To turn them on again:", resume)
 	case v.Paused:
 		add(Warning, "Automatic takeovers are off ("+v.Order+").", "To turn them on again:", resume)
 	}
@@ -109,9 +109,9 @@ func whole(v ServiceStatus) (problems []Problem) {
 	case v.Active == "" && able:
 		add(Warning, "No node is active yet. A standby is about to take it.", "", Remedy{})
 	case v.Active == "" && len(v.Members) > 0:
-		add(Grave, "DOWN: no node can run it now.", "", Remedy{})
+		add(Fault, "DOWN: no node can run it now.", "", Remedy{})
 	case v.Active == "":
-		add(Grave, "DOWN: no supervisor that has this service in its config is connected.",
+		add(Fault, "DOWN: no supervisor that has this service in its config is connected.",
 			"On its hosts, systemctl status understudy shows whether it runs, and why not. If no config has the service any more:",
 			remedy("understudy forget", v.Service))
 	case !able && !v.Paused && len(v.Members) > 1:
@@ -127,7 +127,7 @@ func whole(v ServiceStatus) (problems []Problem) {
 
 // unwell tells what is wrong with one node's part.
 func unwell(v ServiceStatus, m MemberStatus, now time.Time) (Problem, bool) {
-	f := Problem{Level: Grave, Node: m.Node}
+	f := Problem{Level: Fault, Node: m.Node}
 	switch {
 	case m.Role == election.RoleFailed:
 		f.What = m.Node + " failed here" + agoWords(m.Since, now) + because(m) + "."
@@ -190,14 +190,14 @@ func output(v ServiceStatus, m MemberStatus) (hint string, do Remedy) {
 func unfenced(v ServiceStatus) Problem {
 	f := v.Fencing
 	if f.Node == "" {
-		return Problem{Level: Grave, What: "The record of the previous active node cannot be read."}
+		return Problem{Level: Fault, What: "The record of the previous active node cannot be read."}
 	}
 	host := f.Node
 	if f.Host != "" && f.Host != f.Node {
 		host += " (host " + f.Host + ")"
 	}
 	problem := Problem{
-		Level: Grave, Do: remedy("understudy fence confirm", v.Service, "--node "+f.Node),
+		Level: Fault, Do: remedy("understudy fence confirm", v.Service, "--node "+f.Node),
 		Hint: "Check " + f.Node + " first: it is off, or no process of the program is left there. If you are wrong, two copies run. Then:",
 	}
 	switch {

@@ -172,7 +172,7 @@ func TestALockOfNobodyIsNamed(t *testing.T) {
 	actor.member("db", "one", "standby", "")
 	actor.put(paths("db").Lock(), election.Lock{}, 0)
 	s := b.status("db").Services[0]
-	if len(s.Problems) != 1 || s.Problems[0].Level != Grave || !strings.Contains(s.Problems[0].What, "Delete "+paths("db").Lock()) {
+	if len(s.Problems) != 1 || s.Problems[0].Level != Fault || !strings.Contains(s.Problems[0].What, "Delete "+paths("db").Lock()) {
 		t.Errorf("%+v", s.Problems)
 	}
 }

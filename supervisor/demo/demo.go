@@ -108,7 +108,7 @@ func (s *show) play(ctx context.Context, cfg Config, report *Measurements) error
 		return err
 	}
 	for i, f := range faults {
-		r, err := s.scene(ctx, f)
+		r, err := s.runFault(ctx, f)
 		if err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// restAfterDeath is how long a supervisor that the user has ended stays away.
-const restAfterDeath = 3 * time.Second
+// stayAway is how long a supervisor that the user has ended stays away.
+const stayAway = 3 * time.Second
 
 // hold leaves everything to the user until Ctrl-C, starts again what the user ends, and tells of every takeover.
 func (s *show) hold(ctx context.Context, cfg Config) error {
@@ -47,7 +47,7 @@ func (s *show) revive(n *node, deaths map[*node]time.Time) error {
 	case !ok:
 		deaths[n] = time.Now()
 		n.is(stopped)
-	case time.Since(died) > restAfterDeath:
+	case time.Since(died) > stayAway:
 		delete(deaths, n)
 		if err := s.start(n, s.exe); err != nil {
 			return err
@@ -69,5 +69,5 @@ Now it is yours. In another terminal:
   tail -f %[5]s/node-*.log
 A supervisor that ends is started again after %[6]v; pids are in the picture.
 Ctrl-C here ends everything.
-`, call, zk, active.pid(), active.name, dir, restAfterDeath)
+`, call, zk, active.pid(), active.name, dir, stayAway)
 }

@@ -57,9 +57,9 @@ var faults = []fault{
 }
 
 const (
-	lookAround = 1200 * time.Millisecond // for the eye, before and after
-	takeover   = 20 * time.Second        // more than any fault may cost
-	comeback   = 30 * time.Second
+	pauseAround = 1200 * time.Millisecond // for the eye, before and after
+	takeover    = 20 * time.Second        // more than any fault may cost
+	comeback    = 30 * time.Second
 )
 
 // show is the stage with an audience.
@@ -117,8 +117,8 @@ func (s *show) linger(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// scene breaks the active node, waits for another one to take over and for the broken one to come back, and measures.
-func (s *show) scene(ctx context.Context, f fault) (FaultResult, error) {
+// runFault breaks the active node, waits for another one to take over and for the broken one to come back, and measures.
+func (s *show) runFault(ctx context.Context, f fault) (FaultResult, error) {
 	victim, previous, err := s.calm(ctx)
 	if err != nil {
 		return FaultResult{}, err
@@ -138,7 +138,7 @@ func (s *show) scene(ctx context.Context, f fault) (FaultResult, error) {
 	if err != nil {
 		return FaultResult{}, err
 	}
-	if err := s.linger(ctx, cmp.Or(s.pause, lookAround)); err != nil {
+	if err := s.linger(ctx, cmp.Or(s.pause, pauseAround)); err != nil {
 		return FaultResult{}, err
 	}
 	s.titled("%s comes back, and stands by.", victim.name)
@@ -158,7 +158,7 @@ func (s *show) calm(ctx context.Context) (*node, life, error) {
 			return nil, life{}, err
 		}
 		s.titled("All is well.")
-		if err := s.linger(ctx, cmp.Or(s.pause, lookAround)); err != nil {
+		if err := s.linger(ctx, cmp.Or(s.pause, pauseAround)); err != nil {
 			return nil, life{}, err
 		}
 		if n, l, ok := s.active(); ok && s.settled() {

@@ -17,9 +17,9 @@ import (
 )
 
 // guardians learn of a shorter lease once deaf is closed.
-type guardians struct{ deaf chan struct{} }
+type guardians struct{ told chan struct{} }
 
-func (g guardians) Shorten(context.Context, time.Duration, time.Duration) error { <-g.deaf; return nil }
+func (g guardians) Shorten(context.Context, time.Duration, time.Duration) error { <-g.told; return nil }
 
 func (guardians) Extend(time.Duration) error { return nil }
 
@@ -55,7 +55,7 @@ func TestNothingIsHandedOverWhileTheDeadlineIsNotZooKeepersOwn(t *testing.T) {
 		"changing":        {false, true, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := guardians{deaf: make(chan struct{})}
+			g := guardians{told: make(chan struct{})}
 			s := sender(g)
 			told := make(chan error, 1)
 			if c.busy || c.another { // a lease that is over ends at its first moment for the guardians, and before that for ZooKeeper
@@ -64,7 +64,7 @@ func TestNothingIsHandedOverWhileTheDeadlineIsNotZooKeepersOwn(t *testing.T) {
 				told <- nil
 			}
 			if synctest.Wait(); !c.busy {
-				close(g.deaf)
+				close(g.told)
 				synctest.Wait()
 			}
 			began, m := time.Now(), Begin()
@@ -80,7 +80,7 @@ func TestNothingIsHandedOverWhileTheDeadlineIsNotZooKeepersOwn(t *testing.T) {
 				t.Errorf("%s, at the last moment: %v", name, err)
 			}
 			if c.busy {
-				close(g.deaf)
+				close(g.told)
 			}
 			if err := <-told; err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -57,7 +57,7 @@ func (c *Copy) Keep(ctx context.Context) {
 		if orderly(why) {
 			delay = 0
 		} else {
-			c.doubt(began, why)
+			c.noteEnd(began, why)
 			c.log.Warn("this node's copy has ended, starting it again", "why", why, "after", delay)
 		}
 		c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: why.Error()} })

@@ -34,8 +34,8 @@ type mending struct {
 	doubtful bool // the program has ended by itself before it had the primary's data again, or was a primary itself
 }
 
-// doubt notes why the program, which has begun then, has ended.
-func (c *Copy) doubt(began time.Time, why error) {
+// noteEnd notes why the program, which has begun then, has ended.
+func (c *Copy) noteEnd(began time.Time, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mending.doubtful = c.active.Node != "" && c.asked.Before(began) || errors.Is(why, errPrimary)

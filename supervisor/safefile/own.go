@@ -37,7 +37,7 @@ func Own(path string, use Purpose) error {
 		if unix.Lstat(here, &st) != nil {
 			return nil
 		}
-		if err := use.judge(here, &st, len(rest) == 0); err != nil {
+		if err := use.check(here, &st, len(rest) == 0); err != nil {
 			return err
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
@@ -58,8 +58,8 @@ func Own(path string, use Purpose) error {
 
 const staff = 50 // Debian's group for /usr/local
 
-// judge looks at one thing on the way; last: it is what the path names.
-func (use Purpose) judge(here string, st *unix.Stat_t, last bool) error {
+// check looks at one thing on the way; last: it is what the path names.
+func (use Purpose) check(here string, st *unix.Stat_t, last bool) error {
 	kind, mode := st.Mode&unix.S_IFMT, st.Mode&0o7777
 	secret := use == Secret && last && kind != unix.S_IFLNK
 	excess, do, mount := mode&0o022, "write to", here

@@ -105,15 +105,15 @@ func TestTheRootIsOnThePath(t *testing.T) {
 func TestDebiansStaffMayWriteCommandsInItsPlaceAlone(t *testing.T) {
 	st := &unix.Stat_t{Mode: unix.S_IFDIR | 0o2775, Gid: staff}
 	for here, fine := range map[string]bool{"/usr/local": true, "/usr/local/bin": true, "/usr/localized": false, "/etc/understudy": false} {
-		if err := Command.judge(here, st, false); (err == nil) != fine {
+		if err := Command.check(here, st, false); (err == nil) != fine {
 			t.Errorf("%s: %v", here, err)
 		}
-		if Setting.judge(here, st, false) == nil {
+		if Setting.check(here, st, false) == nil {
 			t.Errorf("%s is good for a config", here)
 		}
 	}
 	for _, other := range []*unix.Stat_t{{Mode: unix.S_IFDIR | 0o2777, Gid: staff}, {Mode: unix.S_IFDIR | 0o2775, Gid: staff + 1}, {Mode: unix.S_IFDIR | 0o2775, Gid: staff, Uid: stranger}} {
-		if Command.judge("/usr/local", other, false) == nil {
+		if Command.check("/usr/local", other, false) == nil {
 			t.Errorf("%+v is accepted", other)
 		}
 	}

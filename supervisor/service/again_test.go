@@ -58,7 +58,7 @@ func TestATermThatHasNotTakenItsCopyLeavesItRunning(t *testing.T) {
 	for _, spares := range []bool{false, true} {
 		var log strings.Builder
 		v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, func(n *LocalNode) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
-		sess, tree := &election.Session{}, &grave{}
+		sess, tree := &election.Session{}, &endingTree{}
 		h := v.testStay(t.Context(), Session{Session: sess, Gate: gateOf(sess)}, tree)
 		h.term = term{claim: &election.Claim{Token: 7}, spares: spares}
 		if got := h.Prove(context.Background()); got.Kind != role.Proved || (tree.ended > 0) == spares {
@@ -69,7 +69,7 @@ func TestATermThatHasNotTakenItsCopyLeavesItRunning(t *testing.T) {
 
 // P2: the programs of a term that was handed over run in its tree, also where the new config makes the service a replicated one.
 func TestATermThatWasHandedOverEndsItsTree(t *testing.T) {
-	sess, tree := &election.Session{}, &grave{}
+	sess, tree := &election.Session{}, &endingTree{}
 	v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
 	r := CarriedService{Name: "db", Term: &CarriedTerm{Tree: json.RawMessage(`{"tree":1}`), Run: &unit.CarriedRun{}, tree: tree}}
 	r.State.Carried = true

@@ -40,7 +40,7 @@ func (b *breadcrumb) noteAlive(ctx context.Context, cand *election.Candidate, tr
 	l, _ := leftoverIn(err)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
 	defer cancel()
-	_, err = cand.Crumb.Remains(ctx, tree, election.Leftover{
+	_, err = cand.Crumb.NoteLeftover(ctx, tree, election.Leftover{
 		Pid: l.Pid, Start: l.Start, Program: l.Program, State: l.State, Tracer: l.Tracer, Since: time.Now().UTC(),
 	})
 	if err != nil {

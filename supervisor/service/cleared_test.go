@@ -52,7 +52,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 			if err := claim.Inscribe(ctx); err != nil {
 				return err
 			}
-			_, err = c.Crumb.Remains(ctx, tree, election.Leftover{Pid: 7, Start: 70})
+			_, err = c.Crumb.NoteLeftover(ctx, tree, election.Leftover{Pid: 7, Start: 70})
 			return err
 		})
 		zk.session(func(ctx context.Context, s *election.Session) error {

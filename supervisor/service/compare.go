@@ -49,7 +49,7 @@ func (t *stay) compareCopies(ctx context.Context, cand *election.Candidate) {
 		}
 	}()
 	for ctx.Err() == nil {
-		seen, err := c.all.Look(ctx)
+		seen, err := c.all.Read(ctx)
 		if err == nil {
 			pause = c.turn(ctx, seen, pause)
 			err = c.wait(ctx, seen, pause)

@@ -49,7 +49,7 @@ func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
 				n.Logger, n.Broken = logger, func(err error) { broken = append(broken, err) }
 			})
 			v.state.Carried = true
-			sess, tree, released := &election.Session{}, &grave{err: err}, 0
+			sess, tree, released := &election.Session{}, &endingTree{err: err}, 0
 			leave := make(chan struct{})
 			close(leave)
 			s := Session{Session: sess, Epoch: 2, Leave: leave, Gate: gateOf(sess)}
@@ -95,7 +95,7 @@ func (patient) Shorten(context.Context, time.Duration, time.Duration) error { re
 func TestATermThatHasNotGoneOnYetIsHandedOnOrEnded(t *testing.T) {
 	for why, want := range map[error]role.EventKind{ErrHandover: role.HandAsked, context.Canceled: role.StopAsked} {
 		synctest.Test(t, func(t *testing.T) {
-			v, tree := made(t, Conf{}, nil), &grave{}
+			v, tree := made(t, Conf{}, nil), &endingTree{}
 			v.Remember(CarriedService{State: role.State{Carried: true}, Term: &CarriedTerm{
 				Claim: election.CarriedClaim{Crumb: json.RawMessage(`{}`)}, Run: &unit.CarriedRun{}, tree: tree,
 			}})

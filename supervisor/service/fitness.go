@@ -79,8 +79,8 @@ func (p *precheck) stand(yes bool) {
 	}
 }
 
-// lookHere is how often a candidate looks for what this machine lacks.
-const lookHere = time.Minute
+// checkLacksEvery is how often a candidate looks for what this machine lacks.
+const checkLacksEvery = time.Minute
 
 // checkOften keeps its verdict current for as long as this node is a candidate.
 func (p *precheck) checkOften(ctx context.Context) {
@@ -88,7 +88,7 @@ func (p *precheck) checkOften(ctx context.Context) {
 		p.mu.Lock()
 		conf, candidate := p.conf, p.candidate
 		p.mu.Unlock()
-		pause := lookHere
+		pause := checkLacksEvery
 		if candidate && p.lacks != nil {
 			why, err := wait.Reached(ctx, &p.reach, func() (error, error) { return p.lacks(conf), nil }, nil)
 			if ctx.Err() != nil {

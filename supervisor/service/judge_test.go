@@ -25,7 +25,7 @@ func told(t *testing.T, conf config.Service, failed int, why error) string {
 	for range failed {
 		v.mem.restarts.ended(time.Now(), false, true)
 	}
-	r := v.testStay(t.Context(), Session{}, &grave{})
+	r := v.testStay(t.Context(), Session{}, &endingTree{})
 	r.run.why = why
 	r.ended()
 	return strings.TrimSpace(log.String())
@@ -63,7 +63,7 @@ func TestAnEndThatNobodyOrderedIsAWarning(t *testing.T) {
 	once := Conf{Service: conf, Once: true}
 	var log bytes.Buffer
 	v := made(t, once, func(n *LocalNode) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true}) })
-	r := v.testStay(t.Context(), Session{}, &grave{})
+	r := v.testStay(t.Context(), Session{}, &endingTree{})
 	r.run.why = exit(0)
 	if r.ended(); log.String() != "[INFO]  program exited: service=db status=\"exit code 0\"\n" {
 		t.Errorf("a command that was to run once: %s", &log)
@@ -73,7 +73,7 @@ func TestAnEndThatNobodyOrderedIsAWarning(t *testing.T) {
 // What is logged of the next start decides nothing: Judge counts.
 func TestTellingAFailureCountsNone(t *testing.T) {
 	v := made(t, Conf{Service: config.Service{Restart: config.Restart{Policy: config.RestartOnFailure, Delay: time.Second, MaxDelay: time.Minute, GiveUpAfter: 2, Within: time.Minute}}}, nil)
-	r := v.testStay(t.Context(), Session{}, &grave{})
+	r := v.testStay(t.Context(), Session{}, &endingTree{})
 	r.run.why = &unit.Ended{Status: child.ExitStatus{Code: 1}}
 	for range 3 {
 		r.ended()

@@ -85,8 +85,8 @@ func (h haunted) Leftover(context.Context, string, json.RawMessage) *box.Leftove
 	return h.left()
 }
 
-// grave is a tree whose End returns err; if that is ErrUnproved, as late as it may.
-type grave struct {
+// endingTree is a tree whose End returns err; if that is ErrUnproved, as late as it may.
+type endingTree struct {
 	host.Tree
 	err   error
 	ended int
@@ -94,15 +94,15 @@ type grave struct {
 	settled []bool // what the guardians are told of its effects
 }
 
-func (*grave) Expect(context.Context) {}
+func (*endingTree) Expect(context.Context) {}
 
-func (*grave) Relax(context.Context) error { return nil }
+func (*endingTree) Relax(context.Context) error { return nil }
 
-func (g *grave) Settle(undone bool) { g.settled = append(g.settled, undone) }
+func (g *endingTree) Settle(undone bool) { g.settled = append(g.settled, undone) }
 
-func (*grave) ID() (json.RawMessage, error) { return json.RawMessage(`{"tree":1}`), nil }
+func (*endingTree) ID() (json.RawMessage, error) { return json.RawMessage(`{"tree":1}`), nil }
 
-func (g *grave) End(ctx context.Context) error {
+func (g *endingTree) End(ctx context.Context) error {
 	if g.ended++; errors.Is(g.err, box.ErrUnproved) {
 		<-ctx.Done()
 	}

@@ -46,7 +46,7 @@ func TestANodeThatLacksSomethingDoesNotStand(t *testing.T) {
 			t.Errorf("bar %v, %q", bar, why)
 		}
 		lack.Store(nil)
-		time.Sleep(lookHere + time.Second)
+		time.Sleep(checkLacksEvery + time.Second)
 		if _, bar, why := n.bar(conf); bar != role.NoBar {
 			t.Errorf("bar %v, %q", bar, why)
 		}

@@ -14,7 +14,7 @@ import (
 // P2: a service that was removed is not forgotten as long as something of it may be alive, in whatever session.
 func TestAServiceThatLeftSomethingIsNotForgotten(t *testing.T) {
 	for name, left := range map[string]func(*Service){
-		"its own tree":                    func(v *Service) { v.undead.tree = &grave{} },
+		"its own tree":                    func(v *Service) { v.undead.tree = &endingTree{} },
 		"a former tree":                   func(v *Service) { v.undead.seen = "pid 7" },
 		"a term that was to be handed on": func(v *Service) { v.carried = &CarriedTerm{} },
 		"nothing of them":                 func(*Service) {},
@@ -39,7 +39,7 @@ func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
 	for epoch, kept := range map[uint64]bool{1: false, 2: true} {
 		synctest.Test(t, func(t *testing.T) {
 			v := made(t, Conf{}, nil)
-			v.undead = undead{tree: &grave{err: box.ErrUnproved}, epoch: epoch}
+			v.undead = undead{tree: &endingTree{err: box.ErrUnproved}, epoch: epoch}
 			ctx, end := context.WithCancel(t.Context())
 			end()
 			err := v.Serve(ctx, Session{Session: &election.Session{}, Epoch: 2, Leave: ctx.Done()})
@@ -53,7 +53,7 @@ func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
 // Once a tree is dead at last, the service does not say any longer that it is alive.
 func TestNothingIsSaidOfATreeThatIsDeadAtLast(t *testing.T) {
 	v := made(t, Conf{}, nil)
-	v.undead = undead{tree: &grave{}, epoch: 1, seen: "pid 7"}
+	v.undead = undead{tree: &endingTree{}, epoch: 1, seen: "pid 7"}
 	over, end := context.WithCancel(t.Context())
 	end() // nothing can be said in ZooKeeper any more
 	of := &stay{v: v, s: Session{Session: &election.Session{}, Epoch: 2, Leave: over.Done()}}

@@ -30,7 +30,7 @@ func (p *Patience) Late() {
 	p.mu.Lock()
 	p.late = true
 	p.mu.Unlock()
-	p.judge()
+	p.endIfTooLong()
 }
 
 // Over reports whether it has run out, so that nothing was or will be started here.
@@ -75,11 +75,11 @@ func (p *Patience) moved(to election.Role) {
 		p.claimed = false
 	}
 	p.mu.Unlock()
-	p.judge()
+	p.endIfTooLong()
 }
 
-// judge ends the wait if it is too long.
-func (p *Patience) judge() {
+// endIfTooLong ends the wait if it is too long.
+func (p *Patience) endIfTooLong() {
 	p.mu.Lock()
 	runsOut := p.late && !p.claimed && !p.active && !p.over
 	p.over = p.over || runsOut

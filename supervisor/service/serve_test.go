@@ -24,7 +24,7 @@ type prepares struct {
 
 func (p prepares) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) {
 	p.made <- time.Now()
-	return &grave{}, nil
+	return &endingTree{}, nil
 }
 
 // next waits for the next tree, for ten minutes at most.
@@ -224,14 +224,14 @@ type interrupted struct {
 
 func (i interrupted) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) {
 	i.act()
-	return &grave{}, nil
+	return &endingTree{}, nil
 }
 
 // P2: nothing that may be a lock is given back while a process of the service may be alive, or while a term outlasts its session, though the
 // service is removed. One that is removed when an upgrade is asked for leaves at once: what follows may forget it.
 func TestARemovedServiceLeavesOnlyWhatItMay(t *testing.T) {
 	undying := func(v *Service) {
-		v.state.Undead, v.undead = true, undead{tree: &grave{err: box.ErrUnproved}, epoch: 1}
+		v.state.Undead, v.undead = true, undead{tree: &endingTree{err: box.ErrUnproved}, epoch: 1}
 	}
 	for name, c := range map[string]struct {
 		before func(v *Service) // it serves; nil: it is removed while it serves
@@ -370,7 +370,7 @@ func TestATermThatGoesOnWaitsForNoTurn(t *testing.T) {
 				v := made(t, Conf{Service: config.Service{Election: "race"}}, nil)
 				v.carried = c.carried
 				began := time.Now()
-				if e := v.testStay(ctx, Session{Session: s, Leave: ctx.Done()}, &grave{}).Join(ctx); e.Kind != role.Joined {
+				if e := v.testStay(ctx, Session{Session: s, Leave: ctx.Done()}, &endingTree{}).Join(ctx); e.Kind != role.Joined {
 					t.Errorf("%s: %v", name, e)
 				}
 				if took := time.Since(began); (took > 10*trip) != c.waits {

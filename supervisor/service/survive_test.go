@@ -65,7 +65,7 @@ func TestWhatSurvivesABootIsNotedBeforeTheBreadcrumbListsIt(t *testing.T) {
 			}}
 			conf := Conf{Service: config.Service{Processes: []config.Process{{Name: "role", Oneshot: true, Undo: config.Command{"x"}, SurvivesBoot: true}}}}
 			v := made(t, conf, func(n *LocalNode) { n.Notes = func(string) unit.Notes { return disk } })
-			stay := v.testStay(ctx, Session{Session: s}, &grave{})
+			stay := v.testStay(ctx, Session{Session: s}, &endingTree{})
 			stay.candidacy.cand = c
 			crumb := stay.crumb()
 			claim, err := c.Take(ctx, o, crumb)

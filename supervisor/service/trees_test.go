@@ -27,7 +27,7 @@ func TestADeathThatAnotherNodeAsksForEndsTheTerm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var stopped error
-				tree := &grave{err: c.end}
+				tree := &endingTree{err: c.end}
 				one := &OwnTree{tree: tree, end: func(why error) { stopped = why }, owed: func() []string {
 					if c.owes--; c.owes >= 0 {
 						return []string{"vip"}
@@ -69,7 +69,7 @@ func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 	if first == nil || len(first.owed()) == 0 {
 		t.Fatalf("known of it: %+v", first)
 	}
-	again := v.testStay(t.Context(), Session{}, &grave{})
+	again := v.testStay(t.Context(), Session{}, &endingTree{})
 	again.Treed(func(error) {})
 	if found := v.Tree(id); found == nil || found == first {
 		t.Error("its former stay is found")

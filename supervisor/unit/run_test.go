@@ -26,8 +26,8 @@ import (
 // stage is a tree with played processes, and the log of what happened there.
 type stage struct {
 	host.Tree
-	deaf map[string]bool          // these end for no signal
-	runs map[string]time.Duration // these end by themselves after so long
+	cancelStart map[string]bool          // these end for no signal
+	runs        map[string]time.Duration // these end by themselves after so long
 
 	mu   sync.Mutex // guards what follows
 	said []string
@@ -99,7 +99,7 @@ func (a *actor) Signal(sig syscall.Signal) error {
 	if sig == unix.SIGCONT {
 		return nil
 	}
-	if a.s.say("%s %s", unix.SignalName(sig), a.name); !a.s.deaf[a.name] && sig != unix.SIGHUP {
+	if a.s.say("%s %s", unix.SignalName(sig), a.name); !a.s.cancelStart[a.name] && sig != unix.SIGHUP {
 		a.end(0)
 	}
 	return nil
@@ -117,7 +117,7 @@ func played(t *testing.T) (*Unit, RunConfig, *stage) {
 	was := debtsDir
 	t.Cleanup(func() { debtsDir = was })
 	debtsDir = filepath.Join(t.TempDir(), "understudy")
-	s := &stage{deaf: map[string]bool{}, runs: map[string]time.Duration{"vip": 0, "undo": 0, "hook": 0}, on: map[string]*actor{}}
+	s := &stage{cancelStart: map[string]bool{}, runs: map[string]time.Duration{"vip": 0, "undo": 0, "hook": 0}, on: map[string]*actor{}}
 	program := func(name string) config.Process {
 		return config.Process{Name: name, Program: config.Program{
 			Command: []string{name}, StopSignal: config.Signal(unix.SIGTERM), StopTimeout: 10 * time.Second,
@@ -259,7 +259,7 @@ func TestWhoIsCutIsAskedNoMore(t *testing.T) {
 	for _, which := range []string{"lock lost", "lease ended", "in time"} {
 		synctest.Test(t, func(t *testing.T) {
 			u, cfg, s := played(t)
-			s.deaf["web"] = true
+			s.cancelStart["web"] = true
 			run := u.Start(t.Context(), cfg)
 			<-run.Ready()
 			run.End(nil)

@@ -121,10 +121,10 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 func (r *Run) hear(ctx context.Context, socket *notify.Socket) {
 	r.sockets = append(r.sockets, socket)
 	socket.Claimed = r.cfg.Claimed
-	ctx, deaf := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.hearers.Go(func() {
 		<-r.over
-		deaf()
+		cancel()
 	})
 	r.hearers.Go(func() {
 		if err := socket.Run(ctx); err != nil {

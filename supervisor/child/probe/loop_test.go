@@ -23,9 +23,9 @@ type script struct {
 }
 
 type answer struct {
-	after time.Duration
-	err   error
-	deaf  bool // to its context
+	after          time.Duration
+	err            error
+	ignoresContext bool // to its context
 }
 
 func scripted(answers ...answer) *script { return &script{answers: answers, began: time.Now()} }
@@ -44,7 +44,7 @@ func (s *script) Check(ctx context.Context) error {
 	}()
 	timer := time.NewTimer(a.after)
 	defer timer.Stop()
-	if a.deaf {
+	if a.ignoresContext {
 		<-timer.C
 		return a.err
 	}
@@ -138,7 +138,7 @@ func TestCheckThatTakesTooLongIsEndedAndFails(t *testing.T) {
 // A check that does not even end when it is told to holds nothing up, and no second one begins beside it.
 func TestCheckThatHangsIsReportedAndNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := scripted(answer{after: 6200 * time.Millisecond, deaf: true}, answer{})
+		s := scripted(answer{after: 6200 * time.Millisecond, ignoresContext: true}, answer{})
 		got := watched(t, Config{Interval: 2 * time.Second, Timeout: time.Second, Failures: 2}, s, 11*time.Second)
 		if want := "1.5s:hung1 3s:hung!*2 5s:hung!3 6.2s:good*0 8s:good0 10s:good0"; got != want {
 			t.Errorf("%s, not %s", got, want)
@@ -150,7 +150,7 @@ func TestCheckThatHangsIsReportedAndNotOvertaken(t *testing.T) {
 }
 
 func TestWatchEndsWithItsContext(t *testing.T) {
-	for name, a := range map[string]answer{"well": {}, "slow": {after: time.Hour}, "hung": {after: 20 * time.Second, deaf: true}} {
+	for name, a := range map[string]answer{"well": {}, "slow": {after: time.Hour}, "hung": {after: 20 * time.Second, ignoresContext: true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := scripted(a)
@@ -182,7 +182,7 @@ func TestReadinessIsLookedForQuicklyAtFirst(t *testing.T) {
 
 func TestUnreadinessSaysTheLastReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for name, a := range map[string]answer{"ill": {err: errIll}, "hung": {after: time.Minute, deaf: true}} {
+		for name, a := range map[string]answer{"ill": {err: errIll}, "hung": {after: time.Minute, ignoresContext: true}} {
 			s := scripted(a)
 			err := WaitReady(t.Context(), 7*time.Second, s)
 			if err == nil || !strings.HasPrefix(err.Error(), "not ready within 7s: ") || time.Since(s.began) > 8*time.Second || s.atOnce() != 1 {

@@ -23,12 +23,12 @@ type Board struct {
 	fault    string
 	warnings []string
 	watchdog watchdog
-	stir     chan struct{} // closed, and replaced, at each change of a service, and when the session or the config fault is another
+	onChange chan struct{} // closed, and replaced, at each change of a service, and when the session or the config fault is another
 }
 
 // NewBoard makes an empty one. now is the clock that leases are told on.
 func NewBoard(now func() time.Duration) *Board {
-	return &Board{now: now, metrics: newMetrics(), services: map[string]control.LocalStatus{}, claimed: map[string]time.Time{}, stir: make(chan struct{})}
+	return &Board{now: now, metrics: newMetrics(), services: map[string]control.LocalStatus{}, claimed: map[string]time.Time{}, onChange: make(chan struct{})}
 }
 
 // Lease takes how far the lease reaches.
@@ -109,15 +109,15 @@ func (b *Board) Watchdog(device, mode string, armed func() bool) {
 
 // changed wakes those who wait for a change. The caller holds mu.
 func (b *Board) changed() {
-	close(b.stir)
-	b.stir = make(chan struct{})
+	close(b.onChange)
+	b.onChange = make(chan struct{})
 }
 
-// stirred is closed at the next change.
-func (b *Board) stirred() <-chan struct{} {
+// changes is closed at the next change.
+func (b *Board) changes() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.stir
+	return b.onChange
 }
 
 // left is how long the lease lasts; 0 without one.
@@ -176,7 +176,7 @@ func (b *Board) Local() (l Local, changed <-chan struct{}) {
 		}
 		l.Services = append(l.Services, v)
 	}
-	return l, b.stir
+	return l, b.onChange
 }
 
 // serving tells whether the service does its work here, and else why not, in one line.

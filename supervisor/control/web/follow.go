@@ -38,7 +38,7 @@ func (s *Server) follow(ctx context.Context) {
 			}
 			continue
 		}
-		stirred := s.cfg.Board.stirred()
+		changes := s.cfg.Board.changes()
 		if now, err := s.look(ctx); err != nil {
 			s.stream.fail(err.Error())
 		} else if events := now.changes(last, time.Now()); len(events) > 0 || last == nil || s.stream.failing() {
@@ -46,7 +46,7 @@ func (s *Server) follow(ctx context.Context) {
 			s.stream.publish(s.whole(now.all), events...)
 		}
 		select {
-		case <-stirred:
+		case <-changes:
 			wait.For(ctx, settling)
 		case <-s.stream.wanted:
 		case <-time.After(pace):

@@ -22,16 +22,18 @@ type stream struct {
 	watchers atomic.Int64
 	wanted   chan struct{} // capacity 1: something may have changed, or somebody watches
 
-	mu      sync.Mutex // guards the fields below
-	birth   string     // of the numbering: no event of another one follows on these
-	events  [][]byte
-	newest  uint64        // number of the last event
-	whole   []byte        // the whole status as of newest; nil: not known
-	trouble string        // why it is not
-	stir    chan struct{} // closed, and replaced, at each change
+	mu       sync.Mutex // guards the fields below
+	birth    string     // of the numbering: no event of another one follows on these
+	events   [][]byte
+	newest   uint64        // number of the last event
+	whole    []byte        // the whole status as of newest; nil: not known
+	trouble  string        // why it is not
+	onChange chan struct{} // closed, and replaced, at each change
 }
 
-func newStream() *stream { return &stream{wanted: make(chan struct{}, 1), stir: make(chan struct{})} }
+func newStream() *stream {
+	return &stream{wanted: make(chan struct{}, 1), onChange: make(chan struct{})}
+}
 
 func (s *stream) poke() { wait.Poke(s.wanted) }
 
@@ -117,8 +119,8 @@ func (s *stream) forget() {
 }
 
 func (s *stream) changed() {
-	close(s.stir)
-	s.stir = make(chan struct{})
+	close(s.onChange)
+	s.onChange = make(chan struct{})
 }
 
 // after gives what a watcher at a place does not know yet, and what to wait for when that is nothing. The texts are not copied: of
@@ -131,7 +133,7 @@ func (s *stream) after(p place) (news [][]byte, now place, more <-chan struct{})
 		p.told = s.trouble
 	}
 	if s.whole == nil {
-		return news, p, s.stir
+		return news, p, s.onChange
 	}
 	first := s.newest - uint64(len(s.events)) // what comes before the oldest event kept
 	switch {
@@ -141,5 +143,5 @@ func (s *stream) after(p place) (news [][]byte, now place, more <-chan struct{})
 		news = append(news, s.events[p.number-first:]...)
 	}
 	p.birth, p.number = s.birth, s.newest
-	return news, p, s.stir
+	return news, p, s.onChange
 }

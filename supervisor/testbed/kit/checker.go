@@ -9,13 +9,13 @@ import (
 
 // Overlap is a time in which two runs of one program both had a living process.
 type Overlap struct {
-	Former, Latter Run
+	Earlier, Later Run
 	Length         time.Duration
 }
 
 func (o Overlap) String() string {
 	return fmt.Sprintf("for %v both ran: token %d on %s and token %d on %s", o.Length,
-		o.Former.Token, o.Former.Node, o.Latter.Token, o.Latter.Node)
+		o.Earlier.Token, o.Earlier.Node, o.Later.Token, o.Later.Node)
 }
 
 // Overlaps finds every pair of runs of which a process of the previous was seen after the latter had begun. Runs come in
@@ -26,7 +26,7 @@ func Overlaps(runs []Run) []Overlap {
 		for _, latter := range runs[i+1:] {
 			if previous.Last >= latter.First {
 				length := time.Duration(min(previous.Last, latter.Last) - latter.First)
-				all = append(all, Overlap{Former: previous, Latter: latter, Length: length})
+				all = append(all, Overlap{Earlier: previous, Later: latter, Length: length})
 			}
 		}
 	}

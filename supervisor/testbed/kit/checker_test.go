@@ -109,7 +109,7 @@ func TestOverlapsAreFoundBetweenRunsThatAreNotNeighbours(t *testing.T) {
 		{Node: "a", Token: 4, ID: "4", First: 201, Last: 300},
 	}
 	found := Overlaps(runs)
-	if len(found) != 2 || found[0].Length != 10 || found[1].Length != 10 || found[1].Latter.ID != "3" {
+	if len(found) != 2 || found[0].Length != 10 || found[1].Length != 10 || found[1].Later.ID != "3" {
 		t.Errorf("found %v", found)
 	}
 }

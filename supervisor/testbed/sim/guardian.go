@@ -113,8 +113,8 @@ func (g *guardian) halt(d time.Duration) {
 	})
 }
 
-// stirred is a change in a tree that the guardian may be killing.
-func (g *guardian) stirred(t *tree) {
+// treeChanged is a change in a tree that the guardian may be killing.
+func (g *guardian) treeChanged(t *tree) {
 	for b := range g.decider.Dying() {
 		if b.(heldTree).tree == t {
 			g.wake()

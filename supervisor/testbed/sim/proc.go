@@ -49,21 +49,21 @@ type proc struct {
 
 // nature is how a process behaves.
 type nature struct {
-	life      time.Duration // it ends by itself after that; 0: never
-	code      int           // with this
-	deaf      bool          // to TERM
-	yields    time.Duration // how long it takes to obey TERM
-	dies      time.Duration // how long it takes to die when killed
-	offspring int           // processes that outlive it
-	strays    bool          // it leaves its container
-	headless  bool          // its offspring's main threads end: the order to kill a container leaves them out
+	life        time.Duration // it ends by itself after that; 0: never
+	code        int           // with this
+	ignoresTERM bool          // to TERM
+	yields      time.Duration // how long it takes to obey TERM
+	dies        time.Duration // how long it takes to die when killed
+	offspring   int           // processes that outlive it
+	strays      bool          // it leaves its container
+	headless    bool          // its offspring's main threads end: the order to kill a container leaves them out
 }
 
 func (t *tree) news() {
 	close(t.changed)
 	t.changed = make(chan struct{})
 	for _, g := range t.host.guardians() {
-		g.stirred(t)
+		g.treeChanged(t)
 	}
 }
 
@@ -136,7 +136,7 @@ func (h *host) holdsOn(service string) bool {
 
 // term sends SIGTERM.
 func (p *proc) term() {
-	if p.killed || p.dead || p.nature.deaf {
+	if p.killed || p.dead || p.nature.ignoresTERM {
 		return
 	}
 	p.tree.host.w.after(p.nature.yields, func() { p.die(child.ExitStatus{}) })

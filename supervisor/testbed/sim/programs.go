@@ -43,7 +43,7 @@ func (ps *programs) natureOf(t *tree, program string) (nature, bool) {
 		return ps.helper(program, t), true
 	}
 	p, r := ps.plan, t.host.rng
-	n := nature{dies: drawn(r, p.Dying), yields: drawn(r, p.StopTimeout*3/2), deaf: r.IntN(3) == 0, offspring: r.IntN(3)}
+	n := nature{dies: drawn(r, p.Dying), yields: drawn(r, p.StopTimeout*3/2), ignoresTERM: r.IntN(3) == 0, offspring: r.IntN(3)}
 	if r.IntN(2) == 0 {
 		n.yields = drawn(r, 10*time.Millisecond)
 	}

@@ -14,7 +14,7 @@ func (s *scene) holdsOut(dies time.Duration) (node string) {
 	s.see(func(v *serviceView) {
 		node, _ = v.active()
 		for p := range v.living {
-			p.nature.deaf, p.nature.dies = true, dies
+			p.nature.ignoresTERM, p.nature.dies = true, dies
 		}
 	})
 	return node

@@ -17,7 +17,7 @@ func TestWhatCannotBeKilledIsToldBeforeAnybodyStartsBesideIt(t *testing.T) {
 				n := s.nodes[s.indexOf(node)]
 				n.host.stuck, n.host.holds = time.Now().Add(time.Minute), "s1"
 				for p := range s.check.services["s1"].living {
-					p.nature.deaf = true
+					p.nature.ignoresTERM = true
 				}
 				if !byHand {
 					s.nemesis.links.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, Way: cutBoth, For: 4500 * time.Millisecond})
