@@ -54,7 +54,7 @@ func TestCredentialsAreChangedUnderASession(t *testing.T) {
 				return err
 			}
 			if err := s.Renew(ctx, is); !errors.Is(err, ErrNotOurs) {
-				w.Errorf("what belongs to the former alone is not ours: %v", err)
+				w.Errorf("what belongs to the previous alone is not ours: %v", err)
 			}
 			if err := w.give(ctx, s, "/understudy"); err != nil {
 				return err

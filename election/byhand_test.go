@@ -48,7 +48,7 @@ func TestLateSignatureIsNoConfirmation(t *testing.T) {
 			w.byHand(p.Lock())
 			w.claims("b", func(ctx context.Context, s2 *Session, b *Claim) error {
 				if lives, err := b.PreviousLives(ctx); !lives || err != nil {
-					w.Errorf("the former active's session lives: %v %v", lives, err)
+					w.Errorf("the previous active's session lives: %v %v", lives, err)
 				}
 				confirmed := make(chan error, 1)
 				go func() { confirmed <- b.Confirmed(ctx) }()
@@ -131,7 +131,7 @@ func TestLateReleaseDoesNotReachALaterClaim(t *testing.T) {
 }
 
 // Lock and node's znode both deleted by hand: what the previous active says as a candidate shows that its session lives.
-func TestAFormerActiveLivesAsLongAsAnythingOfItsSession(t *testing.T) {
+func TestAPreviousActiveLivesAsLongAsAnythingOfItsSession(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.within("a", func(ctx context.Context, s *Session) error {

@@ -9,7 +9,7 @@ import (
 )
 
 // Nobody saw when the programs died: after the last heartbeat, and before the session was closed.
-func TestAFormerSessionIsClosedWithTheEndingThatIsKnown(t *testing.T) {
+func TestAPreviousSessionIsClosedWithTheEndingThatIsKnown(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release, left := w.leaveAt("a")
 		time.Sleep(time.Second)
@@ -38,7 +38,7 @@ func TestAFormerSessionIsClosedWithTheEndingThatIsKnown(t *testing.T) {
 }
 
 // The guardians or ZooKeeper have ended it, and ClosePrevious has closed nothing.
-func TestAFormerSessionThatIsOverIsSaidToBe(t *testing.T) {
+func TestAPreviousSessionThatIsOverIsSaidToBe(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release := w.leave("a")
 		if err := ticket.Close(w.Context(), w.dial, []Release{release}, true); err != nil {
@@ -51,7 +51,7 @@ func TestAFormerSessionThatIsOverIsSaidToBe(t *testing.T) {
 }
 
 // P2: what the file says is no proof, and a process that was seen alive may be where no tree leads to.
-func TestAFormerSessionIsLeftAlone(t *testing.T) {
+func TestAPreviousSessionIsLeftAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		of     func(w *world) Node
 		change func(w *world, r Release)

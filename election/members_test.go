@@ -54,7 +54,7 @@ func TestHistoryKeepsTheLastHundred(t *testing.T) {
 	})
 }
 
-func TestMemberOfAFormerSessionIsReplaced(t *testing.T) {
+func TestMemberOfAPreviousSessionIsReplaced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		alive := errors.New("alive")
 		for i, role := range []Role{RoleActive, RoleStandby} {

@@ -29,7 +29,7 @@ func (n *notes) String() string {
 }
 
 // Two supervisors started with one name, as on one machine without --node, look like one that waits for its own past.
-func TestASupervisorThatIsThereForGoodIsNotCalledAFormerSession(t *testing.T) {
+func TestASupervisorThatIsThereForGoodIsNotCalledAPreviousSession(t *testing.T) {
 	inWorld(t, func(w *world) {
 		leave := make(chan struct{})
 		first := w.open("a", func(context.Context, *Session) error {

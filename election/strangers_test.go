@@ -11,7 +11,7 @@ import (
 	"understudy/election/zkmem"
 )
 
-func TestFormerLeaseArithmetic(t *testing.T) {
+func TestPreviousLeaseArithmetic(t *testing.T) {
 	const session = 6 * time.Second
 	for _, c := range []struct {
 		lives, others     bool

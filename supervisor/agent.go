@@ -76,7 +76,7 @@ func (a *answerer) listen(ctx context.Context) (net.Listener, error) {
 		return a.cfg.open(ctx)
 	}
 	a.inherit = false
-	file, err := a.guard().Lent()
+	file, err := a.guard().Shared()
 	if err != nil {
 		return nil, fmt.Errorf("take the listener over: %w", err)
 	}
@@ -123,7 +123,7 @@ func (a *answerer) share(ctx context.Context, l net.Listener) {
 		if err != nil {
 			return errors.Join(err, file.Close())
 		}
-		return a.guard().Lend(file, note)
+		return a.guard().Share(file, note)
 	}()
 	if err != nil {
 		a.log.Warn("the guardians cannot answer in place of this supervisor", "error", err)

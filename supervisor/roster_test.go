@@ -39,7 +39,7 @@ func TestARunningServiceThatIsToBeReplicatedEndsFirst(t *testing.T) {
 }
 
 // P6: what another image of this process had in the queue is deleted, although the service is not in the config any more.
-func TestWhatAFormerImageHadInTheQueueIsNotForgotten(t *testing.T) {
+func TestWhatAPreviousImageHadInTheQueueIsNotForgotten(t *testing.T) {
 	for _, session := range []int64{0, 1} {
 		s := small(Config{})
 		s.roster.births = map[string]election.Birth{}

@@ -54,7 +54,7 @@ func TestContractSASLHasNoToken(t *testing.T) {
 	})
 }
 
-func TestContractAWatchOfAPathTakesThePlaceOfTheFormerOne(t *testing.T) {
+func TestContractAWatchOfAPathTakesThePlaceOfThePreviousOne(t *testing.T) {
 	each(t, func(t *testing.T, s site) {
 		other := s.client(t)
 		add := func(path string, mode int32) request {

@@ -53,7 +53,7 @@ func (s site) version() string {
 var newer = map[string]string{
 	"TestContractEveryPermissionIsAskedFor":                               "a check outside of a transaction is unimplemented, and ends the connection",
 	"TestContractALoneCheckFailsAloudAndSucceedsInSilence":                "the same",
-	"TestContractAWatchOfAPathTakesThePlaceOfTheFormerOne":                "watches of several kinds are kept beside each other",
+	"TestContractAWatchOfAPathTakesThePlaceOfThePreviousOne":              "watches of several kinds are kept beside each other",
 	"TestContractATransactionSeesItsOwnSteps":                             "create2 in a transaction answers with the node's stat",
 	"TestContractTheFirstStepThatFailsIsTheOneNamed":                      "flags that are none are a marshalling error",
 	"TestContractMalformedRequestsAreAnsweredAndTakeAZxidIfTheyWouldHave": "a malformed request takes no zxid",

@@ -232,7 +232,7 @@ func TestASessionEndsTooEarlyWhenItsServerIsCutOffUnheard(t *testing.T) {
 }
 
 // Who has led takes no orders from a follower that has not heard of it, and would mix them up with its leader's.
-func TestAFormerLeaderTakesNoOrders(t *testing.T) {
+func TestAPreviousLeaderTakesNoOrders(t *testing.T) {
 	inEnsembleOf(t, 5, 20, func(e *zkmem.Ensemble, dial func(int) *client) {
 		late := make([]*client, 20)
 		for n := range late {
@@ -257,10 +257,10 @@ func TestAFormerLeaderTakesNoOrders(t *testing.T) {
 		previous := dial(0)
 		for n := range late {
 			if got := previous.do(exists(fmt.Sprintf("/%d", n), false)); !strings.HasPrefix(got, "ok") {
-				t.Errorf("change %d at the former leader: %s", n, got)
+				t.Errorf("change %d at the previous leader: %s", n, got)
 			}
 			if got := previous.do(exists(fmt.Sprintf("/%dlate", n), false)); strings.HasPrefix(got, "ok") {
-				t.Errorf("the former leader has taken order %d: %s", n, got)
+				t.Errorf("the previous leader has taken order %d: %s", n, got)
 			}
 		}
 	})

@@ -144,9 +144,9 @@ func (g *Guard) Pid() int {
 	return 0
 }
 
-// Lend lets the guardians answer at a listener when this process does not: at once if it is dead, and after a moment
-// if it leaves connections waiting. Lend takes the file over. Only the newest shared one counts.
-func (g *Guard) Lend(listener *os.File, note []byte) error {
+// Share lets the guardians answer at a listener when this process does not: at once if it is dead, and after a moment
+// if it leaves connections waiting. Share takes the file over. Only the newest shared one counts.
+func (g *Guard) Share(listener *os.File, note []byte) error {
 	if len(note) > wire.MaxPacket/2 {
 		return errors.Join(fmt.Errorf("share a listener: %w", wire.ErrPacketTooLarge), listener.Close())
 	}
@@ -159,8 +159,8 @@ func (g *Guard) Lend(listener *os.File, note []byte) error {
 	return nil
 }
 
-// Lent is a copy of the listener that the guardians share, nil if there is none.
-func (g *Guard) Lent() (listener *os.File, err error) {
+// Shared is a copy of the listener that the guardians share, nil if there is none.
+func (g *Guard) Shared() (listener *os.File, err error) {
 	defer g.guardians.lock()()
 	_, shared := g.guardians.pair.State.Shared()
 	if shared == nil {

@@ -44,7 +44,7 @@ func inquire(t *testing.T, addr, mark string) (note string, by int, dead bool) {
 
 // Guardians answer for a supervisor that does not, each new one too; and vouch for a tree only once its lease has ended and
 // they have seen it dead.
-func TestGuardiansAnswerAtALentListener(t *testing.T) {
+func TestGuardiansAnswerAtASharedListener(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{box.KindPidNS, box.KindWalk} {
 		t.Run(kind, func(t *testing.T) {

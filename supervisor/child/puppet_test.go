@@ -383,7 +383,7 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		}
 		r.ID.Name = l.Addr().String()
 		shared = append(shared, l)
-		return r, g.Lend(file, []byte(c.Name))
+		return r, g.Share(file, []byte(c.Name))
 	case "serve":
 		return r, bothServe(ctx, g, len(trees))
 	case "over":

@@ -61,7 +61,7 @@ func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
 }
 
 // P2: a cgroup that cannot be opened, for want of descriptors say, is not taken for one that is gone.
-func TestALeafThatCannotBeLookedAtIsLeft(t *testing.T) {
+func TestATreeCgroupThatCannotBeLookedAtIsLeft(t *testing.T) {
 	place, host := boxed(t)
 	path := leftBehindAs(t, place.Base, "n.db.s"+box.TagOf("/a", "db"), 1<<30, 1, host.PidNS)
 	if pid := onlyPid(t, path); pid == 0 {

@@ -87,7 +87,7 @@ func TestASwitchoverIsShownUntilItIsDone(t *testing.T) {
 	token := b.status().Services[0].Token
 	order(token - 1)
 	if db := b.status().Services[0]; db.Handing != nil {
-		t.Errorf("an order for a former activation is shown: %+v", db.Handing)
+		t.Errorf("an order for a previous activation is shown: %+v", db.Handing)
 	}
 	order(token)
 	db := b.status().Services[0]

@@ -30,7 +30,7 @@ func TestHandoversTellGapAndOverlap(t *testing.T) {
 	}
 }
 
-func TestAnOverlapWithAnyFormerLifeCounts(t *testing.T) {
+func TestAnOverlapWithAnyPreviousLifeCounts(t *testing.T) {
 	got := handovers([]life{
 		{node: "a", first: 0, last: 100 * milli},
 		{node: "b", first: 10 * milli, last: 20 * milli},

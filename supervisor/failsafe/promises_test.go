@@ -54,7 +54,7 @@ func TestAPromiseToAnotherTermBinds(t *testing.T) {
 
 // Promises of the previous supervisor bind this one, in full, from when it began to listen. A node that is not in the list was never asked:
 // no delay is a proof for it.
-func TestFormerPromisesBind(t *testing.T) {
+func TestPreviousPromisesBind(t *testing.T) {
 	me, p := election.Peer{Node: "b", Machine: "m-b", Agent: "b:1"}, NewPromises()
 	plain := &election.BreadCrumb{SessionMs: aSession.Milliseconds()}
 	listed := &election.BreadCrumb{SessionMs: aSession.Milliseconds(), Failsafe: &election.Failsafe{Members: []election.Peer{me}}}

@@ -20,7 +20,7 @@ func TestATreeThatHasMovedEndsWithItsNewLease(t *testing.T) {
 		}
 	}
 	if err := p.hear(time.Second, Message{Op: OpFinish, Epoch: 1}); err != nil || b.struck > 0 {
-		t.Fatal("its former lease counts:", err, b.struck)
+		t.Fatal("its previous lease counts:", err, b.struck)
 	}
 	p.turn(time.Minute, Events{})
 	if b.struck == 0 {

@@ -281,7 +281,7 @@ func TestAGuardianThatSleepsOverAPingIsKilled(t *testing.T) {
 }
 
 // What is heard of, or from, a guardian that is not in its place any more changes nothing.
-func TestWordsOfAFormerGuardianAreNotHeard(t *testing.T) {
+func TestWordsOfAPreviousGuardianAreNotHeard(t *testing.T) {
 	b := newBureau(t)
 	previous := b.numbers[0]
 	b.falls(0)

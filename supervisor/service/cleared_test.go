@@ -136,7 +136,7 @@ func TestWhatOutlastsItsSessionIsLeftAloneUntilItsLockIsDecided(t *testing.T) {
 			close(stay.candidacy.decided)
 			time.Sleep(time.Minute)
 			if synctest.Wait(); len(m.killed) == 0 {
-				t.Error("P6: what a former session left is not looked at")
+				t.Error("P6: what a previous session left is not looked at")
 			}
 			return nil
 		})

@@ -27,7 +27,7 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 		"a reload":             {election.Control{Reload: errand(7)}, orderReload, orderNone},
 		"a switchover":         {election.Control{Switchover: &election.Switchover{Order: *errand(7)}}, orderSwitchover, orderSwitchover},
 		"one that is paused":   {election.Control{Paused: true, Switchover: &election.Switchover{Order: *errand(7)}}, orderNone, orderNone},
-		"for a former term":    {election.Control{Restart: errand(6), Reload: errand(6)}, orderNone, orderNone},
+		"for a previous term":  {election.Control{Restart: errand(6), Reload: errand(6)}, orderNone, orderNone},
 		"a reload, restarting": {election.Control{Restart: errand(7), Reload: errand(7)}, orderRestart, orderReload},
 	} {
 		n := known(c.control)
@@ -103,7 +103,7 @@ func TestOnlyOrdersThatAreDoneAreTakenBack(t *testing.T) {
 	}{
 		"done":                       {election.Control{Restart: errand("1", 7)}, false},
 		"another one":                {election.Control{Restart: errand("2", 7)}, true},
-		"for a former term":          {election.Control{Reload: errand("3", 6)}, false},
+		"for a previous term":        {election.Control{Reload: errand("3", 6)}, false},
 		"not done yet":               {election.Control{Reload: errand("3", 7)}, true},
 		"a switchover that led here": {election.Control{Switchover: &election.Switchover{Order: *errand("4", 6)}}, false},
 		"a switchover away":          {election.Control{Switchover: &election.Switchover{Order: *errand("4", 7)}}, true},
@@ -124,12 +124,12 @@ func TestAReloadThatFailedStaysUntilItsCommandHasReadWhy(t *testing.T) {
 		left   bool
 		want   string
 	}{
-		"done":                       {token: 7},
-		"observed":                   {reload: reload{observed: true}, token: 7, left: true},
-		"failed":                     {reload: reload{failed: "x"}, token: 7, left: true, want: "x"},
-		"told":                       {reload: reload{failed: "x"}, token: 7, failed: "x", left: true, want: "x"},
-		"of a former term":           {reload: reload{failed: "x"}, token: 8, failed: "x"},
-		"of a former term, not told": {reload: reload{observed: true}, token: 8},
+		"done":                         {token: 7},
+		"observed":                     {reload: reload{observed: true}, token: 7, left: true},
+		"failed":                       {reload: reload{failed: "x"}, token: 7, left: true, want: "x"},
+		"told":                         {reload: reload{failed: "x"}, token: 7, failed: "x", left: true, want: "x"},
+		"of a previous term":           {reload: reload{failed: "x"}, token: 8, failed: "x"},
+		"of a previous term, not told": {reload: reload{observed: true}, token: 8},
 	} {
 		there := election.Control{Reload: &election.Order{ID: "1", Token: 7}}
 		n := known(there)

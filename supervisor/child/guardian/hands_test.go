@@ -70,7 +70,7 @@ func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
 }
 
 // A guardian writes to the device, and says farewell only if it is told to.
-func TestAGuardianWritesToTheWatchdogThatItWasLent(t *testing.T) {
+func TestAGuardianWritesToTheWatchdogThatItShares(t *testing.T) {
 	for last, want := range map[bool]string{true: "1V", false: "1"} {
 		r, w, err := os.Pipe()
 		if err != nil {

@@ -56,7 +56,7 @@ func formats() map[string]any {
 // removed, or has another type, fails here.
 //
 //	go test ./supervisor/testbed/golden -run Formats -release 0.2.0    # with a release: its files are never changed afterwards
-func TestFormatsOfFormerReleasesAreRead(t *testing.T) {
+func TestFormatsOfPreviousReleasesAreRead(t *testing.T) {
 	if *release != "" {
 		write := map[string]json.RawMessage{}
 		for name, v := range formats() {

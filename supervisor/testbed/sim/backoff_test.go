@@ -41,7 +41,7 @@ func TestARestartIsFollowedInABackOff(t *testing.T) {
 }
 
 // What an operator starts anew may fail as often as what was never started.
-func TestARestartForgetsFormerFailures(t *testing.T) {
+func TestARestartForgetsPreviousFailures(t *testing.T) {
 	play(t, slowly, func(s *scene) {
 		node := s.inBackOff()
 		for range 4 { // each fails again: without the orders it would have been given up

@@ -247,11 +247,11 @@ func (t *handle) Process(pid int) (machine.Process, bool) {
 	return nil, false
 }
 
-// Lend does nothing: a simulated guardian knows what it needs to answer.
-func (*keeper) Lend(*os.File, []byte) error { return nil }
+// Share does nothing: a simulated guardian knows what it needs to answer.
+func (*keeper) Share(*os.File, []byte) error { return nil }
 
-// Lent has the next image open the agent's address anew.
-func (*keeper) Lent() (*os.File, error) { return nil, nil }
+// Shared has the next image open the agent's address anew.
+func (*keeper) Shared() (*os.File, error) { return nil, nil }
 
 // WatchdogArmed is asked by nobody here.
 func (*keeper) WatchdogArmed() bool { return false }
