@@ -58,7 +58,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	}
 	unlock := g.guardians.lock()
 	var numbers [2]uint64
-	g.guardians.pair, numbers = guard.Adopt(wire.Now(), pairHands{g.guardians}, l)
+	g.guardians.pair, numbers = guard.Adopt(wire.Now(), guardianHands{g.guardians}, l)
 	for i, s := range g.guardians.at {
 		s.number = numbers[i]
 	}

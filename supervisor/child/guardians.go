@@ -46,7 +46,7 @@ func newGuardians(cfg GuardConfig) *guardians {
 		start: starting{inside.OwnBinary, cfg.Name, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
 		words: make(words, 64), stopped: make(chan struct{}), bell: make(chan struct{}, 1), window: make(chan struct{}, 64),
 	}
-	g.pair = guard.NewGuardians(pairHands{g})
+	g.pair = guard.NewGuardians(guardianHands{g})
 	return g
 }
 

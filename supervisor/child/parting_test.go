@@ -109,8 +109,8 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	g.guardians.at[0] = s
 	err = g.guardians.pair.State.Begin(1, nil)
 	_, _, planted := g.guardians.pair.State.AddTree(wire.Now(), 1, guard.TreeSpec{Of: tree})
-	pairHands{g.guardians}.Strike()
-	pairHands{g.guardians}.Kill(0, errors.New("it is not needed"))
+	guardianHands{g.guardians}.Strike()
+	guardianHands{g.guardians}.Kill(0, errors.New("it is not needed"))
 	g.guardians.unlock()
 	if err := errors.Join(err, planted); err != nil {
 		t.Fatal(err)

@@ -99,7 +99,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	if about.Asks != 0 && max(seen.Token, seen.Vacancy) > about.Asks {
 		here.answer(about.Asks, copies.Verdict{}) // the lock is lost
 	}
-	if seen.Vacancy == 0 && here.judge(verdictOf{}) {
+	if seen.Vacancy == 0 && here.noteVerdict(verdictOf{}) {
 		v.inbox.news.wake()
 	}
 	if question == 0 {
@@ -132,7 +132,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	switch {
 	case seen.Vacancy == 0 && now.Verdict != copies.Verdict{}:
 		here.answer(about.Asks, now.Verdict)
-	case seen.Vacancy != 0 && here.judge(now):
+	case seen.Vacancy != 0 && here.noteVerdict(now):
 		v.inbox.news.wake()
 		return compareSoon
 	}

@@ -121,8 +121,8 @@ func (c *copyHere) judged() verdictOf {
 	return c.verdict
 }
 
-// judge notes a verdict, and reports whether it is a new one.
-func (c *copyHere) judge(now verdictOf) bool {
+// noteVerdict notes a verdict, and reports whether it is a new one.
+func (c *copyHere) noteVerdict(now verdictOf) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.verdict

@@ -26,7 +26,7 @@ func TestAForcedChoiceThatWasTakenBackIsNotFollowed(t *testing.T) {
 	} {
 		v := &Service{node: &LocalNode{Self: election.Node{Node: "a"}}, log: hclog.NewNullLogger(), copy: &copyHere{}, inbox: &inbox{intents: intents{node: "a", news: newNews()}}}
 		v.inbox.intents.learn(election.Intents{Control: election.Control{Switchover: c.order}})
-		v.copy.judge(verdictOf{Verdict: copies.Verdict{Node: "a", Forced: true}, vacancy: 7})
+		v.copy.noteVerdict(verdictOf{Verdict: copies.Verdict{Node: "a", Forced: true}, vacancy: 7})
 		if got := (&stay{v: v}).leaves(); got != c.leaves {
 			t.Errorf("%s: it leaves the lock: %v", name, got)
 		}
@@ -37,7 +37,7 @@ func TestAForcedChoiceThatWasTakenBackIsNotFollowed(t *testing.T) {
 func TestItIsKnownWhetherTheCopiesWereComparedBesideABreadcrumb(t *testing.T) {
 	for _, beside := range []bool{false, true} {
 		v := &Service{node: &LocalNode{Self: election.Node{Node: "a"}}, log: hclog.NewNullLogger(), copy: &copyHere{}}
-		v.copy.judge(verdictOf{Verdict: copies.Verdict{Node: "a"}, vacancy: 7, beside: beside})
+		v.copy.noteVerdict(verdictOf{Verdict: copies.Verdict{Node: "a"}, vacancy: 7, beside: beside})
 		if s := (&stay{v: v}); s.leaves() || s.candidacy.beside != beside {
 			t.Errorf("%v, want %v", s.candidacy.beside, beside)
 		}

@@ -23,7 +23,7 @@ type twins struct {
 
 func newTwins(inc *incarnation) *twins {
 	g := &twins{w: inc.node.w, inc: inc, bell: make(chan struct{}, 1), stopped: make(chan struct{})}
-	g.leases = leases{of: inc, pair: guard.NewGuardians(pairHands{g})}
+	g.leases = leases{of: inc, pair: guard.NewGuardians(guardianHands{g})}
 	return g
 }
 
@@ -85,11 +85,11 @@ func (g *twins) lost(s *guardian) {
 	g.changed()
 }
 
-// pairHands do what a pair decides in the simulated world. World.mu is held.
-type pairHands struct{ *twins }
+// guardianHands do what the guardians decide in the simulated world. World.mu is held.
+type guardianHands struct{ *twins }
 
 // Send implements guard.SupervisorHands.
-func (g pairHands) Send(at int, m *guard.Message) {
+func (g guardianHands) Send(at int, m *guard.Message) {
 	s := g.guardians[at]
 	if s == nil {
 		return
@@ -106,7 +106,7 @@ func (g pairHands) Send(at int, m *guard.Message) {
 var errNoFork = errors.New("the kernel has no room for a process")
 
 // Start implements guard.SupervisorHands. All draws are made here: two guardians may be started at the same time.
-func (g pairHands) Start(at int, number uint64) {
+func (g guardianHands) Start(at int, number uint64) {
 	w, host := g.w, g.inc.node.host
 	soon, fails, blind := 5*time.Millisecond+drawn(host.rng, 20*time.Millisecond), false, time.Duration(0)
 	if r := host.lags; !w.plan.Calm {
@@ -144,7 +144,7 @@ func (g pairHands) Start(at int, number uint64) {
 }
 
 // Kill implements guard.SupervisorHands.
-func (g pairHands) Kill(at int, why error) {
+func (g guardianHands) Kill(at int, why error) {
 	if s := g.guardians[at]; s != nil && s.alive() {
 		g.w.say("%s: the supervisor kills guardian %d: %v", g.inc.node.name, at+1, why)
 		s.die()
@@ -152,14 +152,14 @@ func (g pairHands) Kill(at int, why error) {
 }
 
 // Strike implements guard.SupervisorHands.
-func (g pairHands) Strike() {
+func (g guardianHands) Strike() {
 	for _, t := range g.trees() {
 		t.strike()
 	}
 }
 
 // Say implements guard.SupervisorHands.
-func (g pairHands) Say(what guard.News, at int, why error) {
+func (g guardianHands) Say(what guard.News, at int, why error) {
 	said := map[guard.News]string{
 		guard.Replaced: "is replaced", guard.NotReplaced: "is not replaced", guard.BothLost: "and the other one are lost",
 		guard.NotStarted: "and the other one are not started", guard.Anew: "and the other one watch anew",

@@ -198,7 +198,7 @@ func (g *keeper) inherited(inc *incarnation, l guard.Handover) *keeper {
 		l.Lease.Trees[i].Spec = mine.spec(l.Lease.Trees[i].Spec.Release)
 	}
 	var numbers [2]uint64
-	next.pair, numbers = guard.Adopt(g.now(), pairHands{next.twins}, l)
+	next.pair, numbers = guard.Adopt(g.now(), guardianHands{next.twins}, l)
 	next.took(numbers, g.guardians)
 	next.planted = g.planted
 	for _, e := range next.pair.State.Leases() {

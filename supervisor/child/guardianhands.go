@@ -7,11 +7,11 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// pairHands do what the pair decides, while guardians.mu is held.
-type pairHands struct{ *guardians }
+// guardianHands do what the pair decides, while guardians.mu is held.
+type guardianHands struct{ *guardians }
 
 // Send implements guard.SupervisorHands.
-func (g pairHands) Send(at int, m *guard.Message) {
+func (g guardianHands) Send(at int, m *guard.Message) {
 	s := g.at[at]
 	if s == nil {
 		return
@@ -34,7 +34,7 @@ func (g pairHands) Send(at int, m *guard.Message) {
 }
 
 // Start implements guard.SupervisorHands.
-func (g pairHands) Start(at int, number uint64) {
+func (g guardianHands) Start(at int, number uint64) {
 	g.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 		s, err := g.startGuardian(ctx, at)
@@ -60,7 +60,7 @@ func (g pairHands) Start(at int, number uint64) {
 }
 
 // Kill implements guard.SupervisorHands.
-func (g pairHands) Kill(at int, why error) {
+func (g guardianHands) Kill(at int, why error) {
 	if s := g.at[at]; s != nil {
 		s.because(why)
 		g.later = append(g.later, s.kill)
@@ -68,7 +68,7 @@ func (g pairHands) Kill(at int, why error) {
 }
 
 // Strike implements guard.SupervisorHands.
-func (g pairHands) Strike() {
+func (g guardianHands) Strike() {
 	all := g.trees()
 	g.later = append(g.later, func() {
 		for _, t := range all {
@@ -78,7 +78,7 @@ func (g pairHands) Strike() {
 }
 
 // Say implements guard.SupervisorHands.
-func (g pairHands) Say(what guard.News, at int, why error) {
+func (g guardianHands) Say(what guard.News, at int, why error) {
 	log, now, previous := g.log, g.at[at], g.gone[at]
 	switch what {
 	case guard.Replaced:
