@@ -57,7 +57,7 @@ type orders struct {
 	control [64]byte
 
 	mask               uint64     // the signals that are blocked without the fork
-	handler, byDefault [4]uintptr // of a signal
+	handler, byDefault [8]uintptr // of a signal
 }
 
 const orderSize = 8 << 20 // the kernel takes 6 MB of arguments and environment at most
@@ -167,6 +167,7 @@ func (o *orders) fork(cgroup int, socket uintptr) (pid uintptr, errno syscall.Er
 		parent     = uintptr(os.Getpid())
 		page       = uintptr(os.Getpagesize())
 		heap       = ownHeap()
+		lean       bool
 		stack      uintptr
 		i          int
 		one        *call
@@ -177,9 +178,10 @@ func (o *orders) fork(cgroup int, socket uintptr) (pid uintptr, errno syscall.Er
 		args.flags, args.cgroup = unix.CLONE_INTO_CGROUP, uint64(cgroup)
 	}
 	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_BLOCK, 0, uintptr(unsafe.Pointer(&o.mask)), unsafe.Sizeof(o.mask), 0, 0)
+	lean = heap.contains(uintptr(unsafe.Pointer(&args))) && !heap.contains(uintptr(unsafe.Pointer(o)))
 	beforeFork() // from here on the stack stays where it is
 	stack = uintptr(unsafe.Pointer(&args)) &^ (page - 1)
-	if heap.contains(stack) && !heap.contains(uintptr(unsafe.Pointer(o))) {
+	if lean {
 		_, _, _ = syscall.RawSyscall(unix.SYS_MADVISE, heap.low, heap.high-heap.low, unix.MADV_DONTFORK) // ENOMEM: it has gaps
 		if _, _, errno = syscall.RawSyscall(unix.SYS_MADVISE, stack-page, 3*page, unix.MADV_DOFORK); errno != 0 {
 			_, _, _ = syscall.RawSyscall(unix.SYS_MADVISE, heap.low, heap.high-heap.low, unix.MADV_DOFORK)

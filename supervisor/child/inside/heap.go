@@ -22,13 +22,13 @@ func (e extent) contains(address uintptr) bool { return e.low <= address && addr
 // ownHeap is where Go's heap is, with its stacks, and where it grows to. It is empty if that is not known.
 var ownHeap = sync.OnceValue(func() extent {
 	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
+	if err != nil || len(maps) == 0 {
 		return extent{}
 	}
 	return heapIn(maps, uintptr(unsafe.Pointer(&maps[0])))
 })
 
-const heapGrows = 64 << 30 // more than any supervisor's heap
+const heapGrows = ^uintptr(0) >> 28 // 64 GB, more than any supervisor's heap has. With 32 bits the heap stays unknown
 
 // heapIn finds the heap, of which one address is known: mappings without a file that lie beside one another, and the gap above them.
 func heapIn(maps []byte, known uintptr) extent {
