@@ -2,8 +2,8 @@ package role
 
 import "testing"
 
-// Scripts read these words, in the log, in the history and over HTTP.
-func TestReasonsOfRoleChangesAreTheWordsOfEver(t *testing.T) {
+// Scripts read these words, in the log, in the history and over HTTP: whoever changes one says so in the CHANGELOG.
+func TestReasonsOfRoleChanges(t *testing.T) {
 	for _, c := range []struct {
 		was  State
 		e    Event
