@@ -24,7 +24,7 @@ func newSight(c *checker) sight {
 // its session counts with, by clocks that go wrong.
 func (si *sight) answered(node string, b *beating, sent time.Time) {
 	si.look(node)
-	if b.shorter && sent.Equal(b.since) { // no later than what made the session shorter: no lease is extended by it
+	if b.shorter && sent.Equal(b.asked) { // no later than what made the session shorter: no lease is extended by it
 		return
 	}
 	if !sent.Before(si.newest[node]) {
@@ -67,10 +67,10 @@ func (si *sight) mayOutlast(v *serviceView, p *proc) bool {
 // beating is a supervisor's connection to ZooKeeper. What goes over it tells which heartbeats were answered, whatever the
 // supervisor itself believes; that they were committed does not, since answers may come late or never.
 type beating struct {
-	greeted bool  // the first frame is the answer to the connect request
-	session int64 // which tells of it
-	since   time.Time
-	shorter bool // it was granted less then
+	asked   time.Time // when the connect request was sent
+	greeted bool      // the first frame is the answer to it
+	session int64     // which tells of it
+	shorter bool      // it was granted less then
 	*gated
 	node *node
 	sent map[uint32]time.Time // heartbeats that were not answered yet; World.mu guards it
@@ -80,6 +80,9 @@ type beating struct {
 // Write implements net.Conn. The client writes whole requests.
 func (b *beating) Write(p []byte) (int, error) {
 	path := election.NodesDir(root) + "/" + b.node.name
+	if b.asked.IsZero() {
+		b.asked = time.Now()
+	}
 	const at = 16 // after the lengths of frame and path, the number, and the operation
 	if len(p) >= at+len(path) && jute.Op(binary.BigEndian.Uint32(p[8:])) == jute.OpSetData && string(p[at:at+len(path)]) == path {
 		b.node.w.mu.Lock()
@@ -120,7 +123,7 @@ func (b *beating) answer(frame []byte) {
 			}
 			was := b.node.w.check.bounds.counted(hello.SessionID)
 			b.node.w.check.bounds.read(b.node, b.conn.in, hello)
-			b.session, b.since, b.shorter = hello.SessionID, time.Now(), b.node.w.check.bounds.counted(hello.SessionID) < was
+			b.session, b.shorter = hello.SessionID, b.node.w.check.bounds.counted(hello.SessionID) < was
 		}
 		return
 	}
