@@ -59,7 +59,7 @@ func TestUnitsOfDebianAreImported(t *testing.T) {
 		}
 		t.Run(unit, func(t *testing.T) {
 			lines := commands(t, installDoc, "import") // of redis-server
-			if i.unit == "redis-server" && (lines[0] != "understudy import redis-server >/etc/understudy/conf.d/redis.yaml" || lines[1] != "systemctl disable --now redis-server") {
+			if i.unit == "redis-server" && (lines[0] != "systemctl disable --now redis-server" || lines[1] != "understudy import redis-server >/etc/understudy/conf.d/redis.yaml") {
 				t.Errorf("docs/install.md has other commands than this test: %q", lines)
 			}
 			yaml := "/etc/understudy/conf.d/" + strings.TrimSuffix(i.pkg, "-server") + ".yaml"
