@@ -19,7 +19,7 @@ type History struct {
 
 // Record adds an activation to the history, and returns the entry for Amend. Entries beyond the last 100 are dropped, and
 // one that a previous active left open is closed with the given reason and ending. lost is that one, if its node was fenced, or was dead
-// when its lock was given back: nobody handed over.
+// when its lock was given back: nobody handed over. It may be called again if the answer was lost: then the earlier entry is dropped.
 func (h *History) Record(ctx context.Context, a Activation, previous Reason, end Ending) (entry string, lost *Activation, err error) {
 	a.Node = h.s.cfg.Node.Node
 	entry, err = call(ctx, h.s.client, func() (string, error) {
@@ -33,8 +33,24 @@ func (h *History) Record(ctx context.Context, a Activation, previous Reason, end
 		return entry, nil, fmt.Errorf("read the history: %w", err)
 	}
 	slices.Sort(names)
-	if i := slices.Index(names, entry[len(h.dir)+1:]); i > 0 {
-		lost = h.closeEntry(ctx, h.dir+"/"+names[i-1], a, previous, end)
+	for i := slices.Index(names, entry[len(h.dir)+1:]); i > 0; i-- {
+		path := h.dir + "/" + names[i-1]
+		v, err := h.s.get(ctx, path)
+		if err != nil {
+			break
+		}
+		old, unread := decode[Activation](v.data)
+		if unread == nil && old.Token == a.Token && old.Node == a.Node {
+			if err := h.s.delete(ctx, path); err != nil {
+				return entry, nil, fmt.Errorf("drop the earlier entry: %w", err)
+			}
+			names = slices.Delete(names, i-1, i)
+			continue
+		}
+		if unread == nil && old.Node != "" && old.End == nil {
+			lost = h.closeEntry(ctx, path, old, v.stat.Version, a, previous, end)
+		}
+		break
 	}
 	for len(names) > keepHistory {
 		if err := h.s.delete(ctx, h.dir+"/"+names[0]); err != nil {
@@ -46,15 +62,7 @@ func (h *History) Record(ctx context.Context, a Activation, previous Reason, end
 }
 
 // closeEntry ends an activation whose node could not do it any more, or has not done it yet: then it returns nil.
-func (h *History) closeEntry(ctx context.Context, path string, next Activation, why Reason, end Ending) (lost *Activation) {
-	v, err := h.s.get(ctx, path)
-	if err != nil {
-		return nil
-	}
-	old, err := decode[Activation](v.data)
-	if err != nil || old.Node == "" || old.End != nil {
-		return nil
-	}
+func (h *History) closeEntry(ctx context.Context, path string, old Activation, version int32, next Activation, why Reason, end Ending) (lost *Activation) {
 	dead := next.Fenced.Fenced()
 	if v, err := h.s.get(ctx, h.dir); err == nil {
 		if n, err := decode[note](v.data); err == nil && n.Token == old.Token {
@@ -66,7 +74,7 @@ func (h *History) closeEntry(ctx context.Context, path string, next Activation, 
 		old.End = end.Max
 	}
 	old.EndMin, old.EndMax, old.Reason = end.Min, end.Max, why
-	if err := h.s.set(ctx, path, encode(old), v.stat.Version); err != nil {
+	if err := h.s.set(ctx, path, encode(old), version); err != nil {
 		h.s.log.Debug("cannot close the previous activation in the history", "path", path, "error", err)
 	}
 	if !dead {

@@ -54,6 +54,31 @@ func TestHistoryKeepsTheLastHundred(t *testing.T) {
 	})
 }
 
+func TestAnActivationIsRecordedOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			for _, token := range []int64{1, 2, 2, 2} { // as after answers that were lost
+				_, lost, err := c.History.Record(ctx, Activation{Token: token, Start: time.Now(), Fenced: "agent"}, "vanished", Ending{})
+				if err != nil {
+					return err
+				}
+				if lost != nil && lost.Token == token {
+					w.Errorf("it took over from itself: %+v", lost)
+				}
+			}
+			past, err := c.History.Past(ctx, 10)
+			if err != nil || len(past) != 2 || past[0].Reason != "vanished" || past[1].Token != 2 || past[1].End != nil {
+				w.Errorf("%+v %v", past, err)
+			}
+			return nil
+		})
+	})
+}
+
 func TestMemberOfAPreviousSessionIsReplaced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		alive := errors.New("alive")

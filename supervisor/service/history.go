@@ -108,13 +108,21 @@ func (h *history) recordStart(ctx context.Context, cand *election.Candidate, e *
 	}
 	e.settle()
 	if e.Entry == "" { // else a previous image of this process has written it
-		err := h.record(context.WithoutCancel(election.InTurn(ctx)), cand, e, e.Activation) // P1: a term that ends waits for it, and for no turn
-		if err != nil && ctx.Err() == nil {
-			h.log.Debug("the history is incomplete", "error", err)
+		for pause := settling; ; pause = min(2*pause, time.Second) {
+			err := h.record(context.WithoutCancel(election.InTurn(ctx)), cand, e, e.Activation) // P1: a term that ends waits for it, and for no turn
+			if err != nil && ctx.Err() == nil {
+				h.log.Debug("the history is incomplete", "error", err)
+			}
+			if err == nil || e.Entry != "" {
+				break
+			}
+			if !wait.For(ctx, pause) {
+				return // it is recorded at the term's end
+			}
 		}
 		h.moves.limit(ctx, cand, limit, e.Token)
 	}
-	if e.Entry == "" || e.Ready != nil {
+	if e.Ready != nil {
 		return
 	}
 	select {

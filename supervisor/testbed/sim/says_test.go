@@ -214,3 +214,36 @@ func TestAProgramThatHasMovedItselfIsToldOf(t *testing.T) {
 		})
 	})
 }
+
+// A node does not know whether its entry in the history was written, if the answer is lost. It neither takes that entry for one of somebody
+// who was lost, nor waits until the end to write another.
+func TestTheHistoryHasAnActivationOnceThoughAnAnswerIsLost(t *testing.T) {
+	play(t, func(*Plan) {}, func(s *scene) {
+		var from string
+		var previous, token int64
+		from = s.holdsOut(0)
+		s.see(func(v *serviceView) { previous = v.token })
+		s.mu.Lock()
+		s.node(from).host.powerOff()
+		s.mu.Unlock()
+		s.until(time.Minute, "it is started elsewhere", func(v *serviceView) bool { return v.token != previous })
+		s.nemesis.servers.breakReply(Fault{Kind: BreakReply, N: 39, Server: -1}) // the next create, whose reply is lost
+		time.Sleep(10 * time.Second)
+		s.see(func(v *serviceView) {
+			token = v.token
+			if v.ends[previous] == "" {
+				t.Error("the end of the previous activation is not written while this one lasts")
+			}
+		})
+		_, stopped := s.nemesis.begin(Fault{Kind: StopSupervisor, Node: 1 - s.indexOf(from), For: time.Minute})
+		if !stopped {
+			t.Fatal("the supervisor does not stop")
+		}
+		s.until(time.Minute, "its end is written", func(v *serviceView) bool { return v.ends[token] != "" })
+		s.see(func(v *serviceView) {
+			if v.ends[token] != "stop asked" {
+				t.Errorf("the history says %q", v.ends[token])
+			}
+		})
+	})
+}
