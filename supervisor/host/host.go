@@ -85,6 +85,7 @@ type Tree interface {
 	// this process keeps it for its next session.
 	Owe(ctx context.Context, note json.RawMessage) error
 	Settle(undone bool)
+	// Kill kills all in it and proves it dead; then the tree can be used again. End also removes its container: nothing can be started in it.
 	Kill(ctx context.Context) error
 	End(ctx context.Context) error
 }

@@ -259,7 +259,7 @@ func (t *stay) Discard(ctx context.Context) role.Event {
 		return role.Event{Kind: role.Proved}
 	}
 	t.holdCopy(ctx)
-	e := t.prove(ctx)
+	e := t.killUntilProved(ctx)
 	if e.Kind == role.Proved {
 		t.freeCopy()
 	}

@@ -244,7 +244,7 @@ func (t *stay) promoting(cfg unit.RunConfig) unit.RunConfig {
 	}
 	t.run.copy = nil
 	cfg.Adopt = run
-	if promote := v.copy.Promote(cfg.Token, t.term.orders); run != nil {
+	if promote := v.copy.Promote(cfg.Token, t.term.promoteTree); run != nil {
 		cfg.Promote = func(ctx context.Context) error {
 			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 				return err

@@ -13,10 +13,10 @@ import (
 
 // makeOrders makes the container of what promotes and demotes the copy.
 func (t *stay) makeOrders(ctx context.Context) error {
-	orders, err := t.v.node.Guard().NewTree(ctx, t.s.Epoch, t.v.name+"/orders", election.EncodeRelease(t.candidacy.cand.Paths()))
+	promoteTree, err := t.v.node.Guard().NewTree(ctx, t.s.Epoch, t.v.name+"/orders", election.EncodeRelease(t.candidacy.cand.Paths()))
 	if err == nil {
-		t.term.orders = orders
-		t.v.trees.newest().with(orders)
+		t.term.promoteTree = promoteTree
+		t.v.trees.newest().with(promoteTree)
 	}
 	return err
 }
@@ -24,11 +24,11 @@ func (t *stay) makeOrders(ctx context.Context) error {
 // demote reports whether the copy has become a follower whose programs run on.
 func (t *stay) demote(ctx context.Context) bool {
 	v := t.v
-	if t.term.orders == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
+	if t.term.promoteTree == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
 		return false
 	}
 	over := v.pace.wait(v.conf.Replicated.Timeout)
-	err := v.copy.Demote(ctx, t.term.claim.Token, t.term.orders)
+	err := v.copy.Demote(ctx, t.term.claim.Token, t.term.promoteTree)
 	over()
 	if err != nil {
 		v.log.Warn("the primary cannot be demoted, stopping it", "error", err)
@@ -56,14 +56,14 @@ func (t *stay) returnCopy(ctx context.Context) bool {
 		v.log.Warn("the copy was demoted, and is stopped all the same", "error", err)
 		return false
 	}
-	t.proved()
+	t.noteDead()
 	return true
 }
 
-// endOrders ends what promoted and demoted the copy, with all that it forked.
-func (t *stay) endOrders(ctx context.Context) error {
-	if t.term.orders == nil {
+// endPromoteTree ends what promoted and demoted the copy, with all that it forked.
+func (t *stay) endPromoteTree(ctx context.Context) error {
+	if t.term.promoteTree == nil {
 		return nil
 	}
-	return t.term.orders.End(ctx)
+	return t.term.promoteTree.End(ctx)
 }

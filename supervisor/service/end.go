@@ -26,10 +26,10 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 	v.history.noteEnd(&t.term.entry, t.endReason())
 	switch {
 	case t.term.spares: // the breadcrumb may name the tree until Release: who fences it ends a follower
-		t.proved()
+		t.noteDead()
 	case !t.returnCopy(ctx):
 		t.holdCopy(ctx)
-		if e := t.prove(ctx); e.Kind != role.Proved {
+		if e := t.killUntilProved(ctx); e.Kind != role.Proved {
 			return e // P2: keep the lock while a process may be alive
 		}
 		t.freeCopy()
@@ -42,9 +42,9 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Proved}
 }
 
-// prove kills the tree, and reports Proved only when it is known to be dead and nothing can be started in it any more. While the
+// killUntilProved kills the tree, and reports Proved only when it is known to be dead and nothing can be started in it any more. While the
 // lease lasts the lock is kept, and it goes on trying.
-func (t *stay) prove(ctx context.Context) role.Event {
+func (t *stay) killUntilProved(ctx context.Context) role.Event {
 	v := t.v
 	gaveUp := time.Now().Add(stopPatience)
 	for {
@@ -58,14 +58,14 @@ func (t *stay) prove(ctx context.Context) role.Event {
 			}
 		}()
 		over := v.pace.wait(proofPatience)
-		err := errors.Join(t.endOrders(bounded), t.tree.End(bounded))
+		err := errors.Join(t.endPromoteTree(bounded), t.tree.End(bounded))
 		if err != nil {
 			wait.For(bounded, proofPause) // the attempt may have failed at once
 		}
 		over()
 		cancel()
 		if err == nil {
-			t.proved()
+			t.noteDead()
 			return role.Event{Kind: role.Proved}
 		}
 		v.log.Error("the program is not proved dead, and the lock is kept", "error", err)
@@ -77,13 +77,13 @@ func (t *stay) prove(ctx context.Context) role.Event {
 		if !wait.Closed(t.s.Ended()) && (!wait.Closed(t.s.Leave) || time.Now().Before(gaveUp)) {
 			continue
 		}
-		v.undead.tree, v.undead.orders, v.undead.epoch = t.tree, t.term.orders, t.s.Epoch
+		v.undead.tree, v.undead.promoteTree, v.undead.epoch = t.tree, t.term.promoteTree, t.s.Epoch
 		return role.Event{Kind: role.Unproved}
 	}
 }
 
-// proved notes that no program of the term runs any more.
-func (t *stay) proved() {
+// noteDead notes that no program of the term runs any more.
+func (t *stay) noteDead() {
 	v := t.v
 	v.undead.seen = ""
 	v.view.wellness.proved()

@@ -87,7 +87,7 @@ func (t *stay) killLeftovers(ctx context.Context, patience time.Duration) (left 
 			return true, err
 		}
 		u.tree.Settle(false) // UndoOld undoes it
-		u.tree, u.orders = nil, nil
+		u.tree, u.promoteTree = nil, nil
 		v.disengage()
 		if err := v.node.Guard().Finish(u.epoch); err != nil {
 			v.log.Debug("a previous lease is still held", "error", err) // by another service's tree
@@ -194,16 +194,16 @@ func (t *stay) settleLeftovers(ctx context.Context) {
 
 // undead is a tree that was left without a proof of its death, and the lease that it belongs to.
 type undead struct {
-	tree   host.Tree // nil: there is none
-	orders host.Tree // as a term's
-	epoch  uint64
-	seen   string // the live processes, in words; also of a tree that is not ours
+	tree        host.Tree // nil: there is none
+	promoteTree host.Tree // as a term's
+	epoch       uint64
+	seen        string // the live processes, in words; also of a tree that is not ours
 }
 
 func (u *undead) end(ctx context.Context) error {
 	err := u.tree.End(ctx)
-	if u.orders != nil {
-		err = errors.Join(err, u.orders.End(ctx))
+	if u.promoteTree != nil {
+		err = errors.Join(err, u.promoteTree.End(ctx))
 	}
 	return err
 }

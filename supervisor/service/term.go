@@ -24,9 +24,9 @@ type term struct {
 	fenced bool // programs of another term may have run since the copies were compared
 	spares bool // it has not taken the copy's tree yet: nothing of this term runs in it
 
-	listed election.Effects // in the breadcrumb
-	orders host.Tree        // what promotes and demotes a copy that may outlive the term; nil: there is none
-	until  time.Duration    // P1: a promise forbids a start before that, unless a proof has made it needless
+	listed      election.Effects // in the breadcrumb
+	promoteTree host.Tree        // what promotes and demotes a copy that may outlive the term; nil: there is none
+	until       time.Duration    // P1: a promise forbids a start before that, unless a proof has made it needless
 
 	lost    <-chan struct{} // closed when the lock is not ours any more; nil while it is not watched
 	cease   func()          // ends the helpers

@@ -23,31 +23,31 @@ type OwnTree struct {
 	end  func(why error)
 	owed func() []string // what its oneshots did, and is not undone
 
-	mu     sync.Mutex
-	orders host.Tree // what promotes and demotes the copy in it; nil: there is none
+	mu          sync.Mutex
+	promoteTree host.Tree // what promotes and demotes the copy in it; nil: there is none
 }
 
 // with has another tree end with it.
-func (t *OwnTree) with(orders host.Tree) {
+func (t *OwnTree) with(promoteTree host.Tree) {
 	t.mu.Lock()
-	t.orders = orders
+	t.promoteTree = promoteTree
 	t.mu.Unlock()
 }
 
-func (t *OwnTree) endOrders(ctx context.Context) error {
+func (t *OwnTree) endPromoteTree(ctx context.Context) error {
 	t.mu.Lock()
-	orders := t.orders
+	promoteTree := t.promoteTree
 	t.mu.Unlock()
-	if orders == nil {
+	if promoteTree == nil {
 		return nil
 	}
-	return orders.End(ctx)
+	return promoteTree.End(ctx)
 }
 
 // Kill ends the tree because another node holds the lock. nil: it is dead, and its effects are undone.
 func (t *OwnTree) Kill(ctx context.Context, holder string, token int64) error {
 	t.end(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the program's death", election.ErrLost, holder, token))
-	if err := errors.Join(t.endOrders(ctx), t.tree.End(ctx)); err != nil {
+	if err := errors.Join(t.endPromoteTree(ctx), t.tree.End(ctx)); err != nil {
 		return err
 	}
 	for owed := t.owed(); len(owed) > 0; owed = t.owed() { // an address, a mount: the node that starts next must find them gone

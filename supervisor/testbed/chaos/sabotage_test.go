@@ -31,8 +31,8 @@ func TestBrokenUnderstudyIsFoundOut(t *testing.T) {
 	const root = "../../.."
 	for _, s := range []struct{ name, file, old, broken, only, shows string }{
 		{
-			"the lock is given back before the tree is dead", "supervisor/service/end.go", "		if e := t.prove(ctx); e.Kind",
-			"		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n		wait.For(context.WithoutCancel(ctx), time.Second)\n		if e := t.prove(ctx); e.Kind",
+			"the lock is given back before the tree is dead", "supervisor/service/end.go", "		if e := t.killUntilProved(ctx); e.Kind",
+			"		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n		wait.For(context.WithoutCancel(ctx), time.Second)\n		if e := t.killUntilProved(ctx); e.Kind",
 			"supervisor stopped", "two children at once",
 		},
 		{
