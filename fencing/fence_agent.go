@@ -41,7 +41,7 @@ func (f FenceAgent) Fence(ctx context.Context, t Target) error {
 		return err
 	}
 	if t.Node == "" {
-		return errors.New("the breadcrumb names no node")
+		return errors.New("the record of the active node gives no node")
 	}
 	plug := facts.words["plug"]
 	var secrets []string

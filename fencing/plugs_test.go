@@ -40,7 +40,7 @@ func TestNodeThatPlugsDoNotListIsRefused(t *testing.T) {
 		SSH{Address: "127.0.0.1:1", Plugs: plugs},
 	} {
 		err := m.Fence(t.Context(), stranger)
-		if err == nil || !strings.Contains(err.Error(), `names node "mail", which the method's plugs do not list: add it there, or type `+"`understudy fence confirm redis") {
+		if err == nil || !strings.Contains(err.Error(), `gives node "mail", which the method's plugs do not list: add it there, or type `+"`understudy fence confirm redis") {
 			t.Errorf("%s: %v", m.Name(), err)
 		}
 	}

@@ -41,7 +41,7 @@ func (s SSH) Fence(ctx context.Context, t Target) error {
 	case facts.listed:
 		address = "{plug}:22"
 	case t.Host == "":
-		return errors.New("the breadcrumb names no host")
+		return errors.New("the record of the active node gives no host")
 	default:
 		address = "{host}:22"
 	}

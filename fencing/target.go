@@ -55,7 +55,7 @@ func (t Target) plain() error {
 		{t.Session, plainWord}, {t.Address, plainAddress},
 	} {
 		if !w.allowed.MatchString(w.text) {
-			return fmt.Errorf("the breadcrumb says %q, which cannot be passed on: letters, digits and . _ @ : - are allowed, and neither . nor - at the beginning", w.text)
+			return fmt.Errorf("the record of the active node has %q, which cannot be passed on: letters, digits and . _ @ : - are allowed, and neither . nor - at the beginning", w.text)
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ const (
 // one.
 func (m Method) Fence(ctx context.Context, t fencing.Target) error {
 	if t.Address == "" {
-		return errors.New("the breadcrumb names no agent")
+		return errors.New("the record of the active node gives no agent")
 	}
 	if m.Keys == nil {
 		return errNoKeys

@@ -196,7 +196,7 @@ func (f FenceProgram) check(p place) {
 	checkFencer(p.key("command"), f.Command)
 	checkPlugs(p, f.Plugs)
 	if len(f.Plugs) == 0 {
-		p.key("plugs").and(p).danger("without plugs, the method switches off any node that a breadcrumb names, and any client that can write to ZooKeeper can write breadcrumbs; list the nodes, as in plugs: {NODE: OUTLET}")
+		p.key("plugs").and(p).danger("without plugs, the method switches off any node that the record of the active node gives, and any client that can write to ZooKeeper can write that: list the nodes, as in plugs: {NODE: OUTLET}")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Options)) {
 		at := p.key("options").key(name)
@@ -210,7 +210,7 @@ func (f FenceProgram) check(p place) {
 		case len(f.Plugs) > 0:
 			checkFilledIn(at, f.Options[name], true)
 		case fromCrumb.MatchString(f.Options[name]) || ofChild.MatchString(f.Options[name]):
-			at.danger("the method will refuse: a breadcrumb would choose whom the agent asks; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+			at.danger("the method will refuse, because the record of the active node would choose which device the agent asks: list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Secrets)) {
