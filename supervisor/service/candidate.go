@@ -132,8 +132,8 @@ func (t *stay) longest() time.Duration { return max(t.s.Longest(), t.v.mem.known
 func (t *stay) Quarantine(ctx context.Context) role.Event {
 	v := t.v
 	span := t.longest() + v.conf.GraceDelay
-	v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "wait", span)
-	v.view.note = "ZooKeeper has lost its data: it waits until any earlier lease has ended"
+	v.log.Warn("ZooKeeper's data of this service is new, or may be set back: waiting until any earlier lease has ended", "wait", span)
+	v.view.note = fmt.Sprintf("ZooKeeper's data of this service is new, or may be set back: it waits %v, until any earlier lease has ended", span)
 	v.view.announce()
 	if !wait.For(ctx, span) {
 		return role.Event{Kind: role.StayOver} // the next session waits again, from the start
