@@ -104,8 +104,8 @@ func (m *Move) advance(all []Serving) (ready bool, err error) {
 	}
 	next := func(to step) { m.step, m.since = to, time.Now() }
 	for _, v := range all {
-		if v.Upgrade() == service.Stuck { // nobody knows for how long
-			return false, fmt.Errorf("%w: the program of %s is not proved dead, or its lock cannot be given back, or it is replicated: restart the supervisor instead", ErrNotNow, v.Name())
+		if why := v.Upgrade().Blocks(v.Name()); why != "" {
+			return false, fmt.Errorf("%w: %s; restart this supervisor instead (systemctl restart understudy)", ErrNotNow, why)
 		}
 	}
 	if m.step == waiting {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,11 +102,16 @@ func (p *posed) Upgrade() service.UpgradeState { return p.finds }
 
 // An upgrade is given up at once if it would have to wait for a death that may never come: changes of the config would wait as well.
 func TestNoUpgradeWaitsForATreeThatIsNotProvedDead(t *testing.T) {
-	for _, at := range []step{waiting, endingPassing, letting} {
-		left := false
-		all := []Serving{{&posed{service.Stuck}, func(error) { left = true }}}
-		if ready, err := (&Move{step: at, since: time.Now()}).advance(all); ready || !errors.Is(err, ErrNotNow) || left {
-			t.Errorf("step %d: ready %v, left %v, %v", at, ready, left, err)
+	for finds, why := range map[service.UpgradeState]string{
+		service.Stuck: "the program of db is not proved dead;", service.NotUndone: "the effects of db are not undone;",
+		service.Unreleased: "the lock of db cannot be given back;", service.Replicated: "db is replicated; restart this supervisor",
+	} {
+		for _, at := range []step{waiting, endingPassing, letting} {
+			left := false
+			all := []Serving{{&posed{finds}, func(error) { left = true }}}
+			if ready, err := (&Move{step: at, since: time.Now()}).advance(all); ready || !errors.Is(err, ErrNotNow) || left || !strings.Contains(err.Error(), why) {
+				t.Errorf("step %d: ready %v, left %v, %v", at, ready, left, err)
+			}
 		}
 	}
 }

@@ -22,19 +22,37 @@ type UpgradeState int32
 
 // The upgrade states.
 const (
-	Free    UpgradeState = iota // nothing that takes time
-	Passing                     // a claim, a start or a stop is under way
-	Fit                         // programs that can be handed over
-	Stuck                       // a child that is not proved dead, or a lock that cannot be given back
+	Free       UpgradeState = iota // nothing that takes time
+	Passing                        // a claim, a start or a stop is under way
+	Fit                            // programs that can be handed over
+	Stuck                          // a child that is not proved dead
+	NotUndone                      // effects that cannot be undone
+	Unreleased                     // a lock that cannot be given back
+	Replicated                     // a follower cannot be handed over
 )
+
+// Blocks is why an upgrade has to be given up, as it would find the service of that name for an unknown time; "": it need not.
+func (u UpgradeState) Blocks(name string) string {
+	switch u {
+	case Stuck:
+		return "the program of " + name + " is not proved dead"
+	case NotUndone:
+		return "the effects of " + name + " are not undone"
+	case Unreleased:
+		return "the lock of " + name + " cannot be given back"
+	case Replicated:
+		return name + " is replicated"
+	}
+	return ""
+}
 
 // offer notes the upgrade state. It follows from the place, from whether a run is ready, and from parts that cannot be ended.
 func (v *Service) offer(u UpgradeState) { v.finds.Store(int32(u)) }
 
 // Upgrade is the service's upgrade state. It is safe.
 func (v *Service) Upgrade() UpgradeState {
-	if v.copy != nil { // a follower cannot be handed over
-		return Stuck
+	if v.copy != nil {
+		return Replicated
 	}
 	return UpgradeState(v.finds.Load())
 }

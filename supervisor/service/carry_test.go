@@ -69,7 +69,7 @@ func TestAServiceWithACopyIsNotHandedOver(t *testing.T) {
 	for _, r := range []*config.Replicated{nil, {}} {
 		v := made(t, Conf{Service: config.Service{Replicated: r}}, nil)
 		v.offer(Fit)
-		if got := v.Upgrade(); (got == Stuck) != (r != nil) {
+		if got := v.Upgrade(); (got == Replicated) != (r != nil) {
 			t.Errorf("replicated %v: %v", r != nil, got)
 		}
 	}

@@ -117,7 +117,7 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 		enough()
 	})
 	report := func() {
-		v.offer(Stuck)
+		v.offer(NotUndone)
 		v.breadcrumb.noteNotUndone(ctx, t.candidacy.cand, idOf(t.tree), v.unit.Owed())
 		v.view.announce()
 	}
@@ -162,7 +162,7 @@ func (t *stay) Release(ctx context.Context) role.Event {
 			return role.Event{Kind: role.NotReleased}
 		}
 		v.log.Error("the lock cannot be given back, and is kept until then", "error", err, "again in", next)
-		v.offer(Stuck)
+		v.offer(Unreleased)
 		v.view.note = "the lock cannot be given back: " + err.Error()
 		v.view.announce()
 		again := time.NewTimer(next)
