@@ -2,7 +2,9 @@ package config
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -60,7 +62,9 @@ func (r LoadResult) look(s machineCheck) (warnings, refused Faults) {
 		s.agent(s.loader.ours("fencing", "agent"), *agent)
 	}
 	if w := r.loader.doc.Watchdog; w.Mode != WatchdogOff {
-		if _, err := os.Stat(w.Device); err != nil {
+		if _, err := os.Stat(w.Device); errors.Is(err, fs.ErrNotExist) {
+			s.warn(s.loader.ours("watchdog", "device"), "there is no "+w.Device)
+		} else if err != nil {
 			s.warn(s.loader.ours("watchdog", "device"), err.Error())
 		}
 	}

@@ -155,7 +155,9 @@ func find(name string, g Program) (string, error) {
 	if !bare {
 		at = name
 	}
-	if why, ok := errors.AsType[*exec.Error](err); ok && !errors.Is(err, exec.ErrDot) {
+	if errors.Is(err, exec.ErrNotFound) {
+		err = errors.New(" is not in PATH")
+	} else if why, ok := errors.AsType[*exec.Error](err); ok && !errors.Is(err, exec.ErrDot) {
 		err = fmt.Errorf(": %w", reason(why.Err))
 	}
 	return at, err

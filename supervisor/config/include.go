@@ -101,7 +101,11 @@ func (l *loader) one(at path, pattern, name string) {
 
 func (l *loader) fragment(root *yaml.Node) {
 	if root.Kind != yaml.MappingNode {
-		l.fault(root, nil, "%s where the key services: is expected", kindOf(root))
+		what := "text" // which may be a secret
+		if root.Kind != yaml.ScalarNode {
+			what = kindOf(root)
+		}
+		l.fault(root, nil, "%s where the key services: is expected", what)
 		return
 	}
 	part := fragment{Services: l.doc.Services}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -48,6 +49,11 @@ func Read(name, node string) LoadResult {
 	return l.load(src)
 }
 
+// Nodes are those that the files name, none of them twice.
+func (r LoadResult) Nodes() []string {
+	return slices.Compact(slices.Sorted(slices.Values(r.loader.nodes)))
+}
+
 // loader reads one file and those that it includes.
 type loader struct {
 	*decoder
@@ -58,6 +64,7 @@ type loader struct {
 	doc   document
 	files Files
 	order []string // the files as faults name them
+	nodes []string // that the files name
 }
 
 func newLoader(name string, disk disk) *loader {
@@ -76,7 +83,7 @@ func (l *loader) load(src []byte) LoadResult {
 	switch {
 	case fault != nil:
 		l.around(*fault, src, func() {
-			if root != nil && root.Kind == yaml.MappingNode {
+			if root != nil && root.Kind == yaml.MappingNode && !strange(root) {
 				l.value(root, reflectOf(&l.doc), nil)
 			}
 		})
@@ -84,6 +91,9 @@ func (l *loader) load(src []byte) LoadResult {
 		return LoadResult{Faults: l.sorted(l.faults), Files: l.files}
 	case root == nil:
 		return LoadResult{Faults: Faults{{File: l.name, Line: 1, Column: 1, Message: whatToWrite}}, Files: l.files}
+	case strange(root):
+		l.fault(root, nil, "this is no config of Understudy: keys such as zookeeper: and services: are expected")
+		return LoadResult{Faults: l.faults, Files: l.files}
 	case root.Kind != yaml.MappingNode:
 		l.fault(root, nil, "%s where keys such as zookeeper: and services: are expected", kindOf(root))
 		return LoadResult{Faults: l.faults, Files: l.files}
@@ -103,6 +113,19 @@ func (l *loader) load(src []byte) LoadResult {
 	r.Config = l.doc.config()
 	r.Warnings = l.warnings(warnings)
 	return r
+}
+
+// strange reports whether a file has no key that is ours, or near one: it may be a secret, of which no message shows anything.
+func strange(root *yaml.Node) bool {
+	if root.Kind != yaml.MappingNode {
+		return root.Kind == yaml.ScalarNode
+	}
+	for i := 0; i < len(root.Content); i += 2 {
+		if key := root.Content[i].Value; means[entry](key) || DidYouMean(key, keysOf(reflect.TypeFor[document]())) != "" {
+			return false
+		}
+	}
+	return len(root.Content) > 0
 }
 
 // around reads what a file that is not YAML has beside a fault. Keys and values are told that are wrong in any case. What they have to

@@ -149,8 +149,11 @@ func kindOf(n *yaml.Node) string {
 
 // mappingForm shows how a mapping is written, for the keys that are often written otherwise.
 func mappingForm(p path) string {
-	if len(p) == 0 {
+	switch {
+	case len(p) == 0:
 		return ""
+	case len(p) == 2 && p[0] == "services" && means[entry](p[1]):
+		return ": indent it below a service"
 	}
 	forms := map[string]string{
 		"zookeeper": `{servers: ["zk1:2181"]}`, "services": "{NAME: {command: [PROGRAM, ARGUMENT]}}", "env": "{NAME: VALUE}",

@@ -65,6 +65,9 @@ func (l *loader) check() (warnings []found) {
 		told[f.keys[0].id()+f.message] = true
 	}
 	nodes := l.doc.nodes()
+	if l.nodes = nodes; l.doc.Node.name != "" {
+		l.nodes = append(l.nodes, l.doc.Node.name)
+	}
 	if l.node == "" {
 		l.node = l.doc.Config.Node
 	}

@@ -101,7 +101,11 @@ func checkAddress(p place, address string) {
 		p.fault("%s: write host:port without a scheme", quoted(address))
 	case err != nil:
 		if bare, err := strconv.ParseUint(address, 10, 16); err == nil && bare > 0 {
-			p.fault("%s is not host:port, write 127.0.0.1:%s, or :%s for all addresses", quoted(address), address, address)
+			everywhere := ""
+			if at := p.keys[0]; at[len(at)-1] == "listen" {
+				everywhere = ", or :" + address + " for all addresses"
+			}
+			p.fault("%s is not host:port, write 127.0.0.1:%s%s", quoted(address), address, everywhere)
 			return
 		}
 		p.fault("%s is not host:port, such as 127.0.0.1:6379 or [::1]:6379", quoted(address))

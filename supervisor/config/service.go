@@ -169,7 +169,7 @@ func (h Hooks) check(p place) {
 	}
 }
 
-// check makes sure that the other members can be asked for promises, and have enough time to answer.
+// check makes sure that the other nodes can be asked for promises, and have enough time to answer.
 func (on OnLoss) check(p place) {
 	const shortest, longest = 2 * time.Second, 10 * time.Minute
 	checkChoice(p, on)
@@ -177,11 +177,11 @@ func (on OnLoss) check(p place) {
 		return
 	}
 	if p.node.Fencing.Agent == nil {
-		p.and(p.top("fencing", "agent")).fault("failsafe asks the other members through their fencing agents: set fencing.agent, here and on all nodes")
+		p.and(p.top("fencing", "agent")).fault("failsafe asks the other nodes through their fencing agents: set fencing.agent, here and on all nodes")
 	}
 	both := p.and(p.top("zookeeper", "session_timeout"))
 	if t := p.node.ZooKeeper.counted(); t > 0 && t < shortest {
-		both.fault("with a session_timeout of %v the other members would have %v to answer, between the first doubt about ZooKeeper and the time to "+
+		both.fault("with a session_timeout of %v the other nodes would have %v to answer, between the first doubt about ZooKeeper and the time to "+
 			"stop: failsafe needs a session_timeout of %v or more", t, (t * 7 / 40).Round(time.Millisecond), shortest)
 	} else if t > longest {
 		both.fault("with a session_timeout of %v the other nodes would have to agree not to start the service for as long: failsafe needs one of %v or less", t, longest)

@@ -86,10 +86,18 @@ func parseWhole(src []byte) (*yaml.Node, *Fault) {
 		if len(text) > 0 {
 			column += len(blank)
 		}
-		if strings.HasPrefix(said, "did not find expected ','") {
-			if line, column, opener := unclosed(src); opener != 0 {
-				return nil, &Fault{Line: line, Column: column, Message: fmt.Sprintf("not YAML: %q is opened here and never closed", string(opener))}
+		quote := said == "found unexpected end of stream"
+		if quote || strings.HasPrefix(said, "did not find expected ','") {
+			if line, column, opener := unclosed(src, quote); opener != 0 {
+				what := strconv.Quote(string(opener))
+				if quote {
+					what = "a quote"
+				}
+				return nil, &Fault{Line: line, Column: column, Message: fmt.Sprintf("not YAML: %s is opened here and never closed", what)}
 			}
+		}
+		if plain, at, ok := misread(said, text); ok {
+			said, column = plain, column+at
 		}
 		if plain, ok := parserWords[said]; ok {
 			said = plain
@@ -135,14 +143,31 @@ var parserWords = map[string]string{
 	"could not find expected ':'":                    "a key without a colon: write KEY: VALUE",
 }
 
-// unclosed finds the bracket or brace, opened where a value may begin, that is closed nowhere; the innermost of several.
-func unclosed(src []byte) (line, column int, opener byte) {
+var (
+	noAnchor = regexp.MustCompile(`^unknown anchor '(.+)' referenced$`)
+	noValue  = regexp.MustCompile("(?:^|[:,[{-])[ \t]*([@`])") // what no value may begin with
+)
+
+// misread is a complaint about one word of a line, in an operator's words, and where that stands.
+func misread(said string, line []byte) (plain string, at int, ok bool) {
+	if m := noAnchor.FindStringSubmatch(said); m != nil {
+		return fmt.Sprintf("*%[1]s is used, and no &%[1]s defines it", m[1]), max(bytes.Index(line, []byte("*"+m[1])), 0), true
+	}
+	if m := noValue.FindSubmatchIndex(line); m != nil && said == "found character that cannot start any token" {
+		return fmt.Sprintf("quote the value: %s cannot begin one", line[m[2]:m[3]]), m[2], true
+	}
+	return "", 0, false
+}
+
+// unclosed finds the bracket or brace, or the quote, opened where a value may begin, that is closed nowhere; the innermost of several.
+func unclosed(src []byte, quotes bool) (line, column int, opener byte) {
 	type place struct {
 		line, column int
 		opener       byte
 	}
 	var open []place
 	line, column = 1, 0
+	var started place              // the newest quote
 	var quote, last byte = 0, '\n' // last: the newest character that is no blank
 	for i, c := range src {
 		if column++; c == '\n' {
@@ -156,7 +181,7 @@ func unclosed(src []byte) (line, column int, opener byte) {
 		case c == '#' && (i == 0 || strings.ContainsRune(" \t\n", rune(src[i-1]))):
 			quote = '\n' // up to the end of the line
 		case (c == '"' || c == '\'') && strings.IndexByte(":-,[{\n", last) >= 0:
-			quote = c
+			quote, started = c, place{line, column, c}
 		case (c == '[' || c == '{') && strings.IndexByte(":-,[{\n", last) >= 0:
 			open = append(open, place{line, column, c})
 		case (c == ']' || c == '}') && len(open) > 0:
@@ -170,7 +195,10 @@ func unclosed(src []byte) (line, column int, opener byte) {
 			last = c
 		}
 	}
-	if len(open) == 0 {
+	switch {
+	case quotes && (quote == '"' || quote == '\''):
+		return started.line, started.column, started.opener
+	case quotes || len(open) == 0:
 		return 0, 0, 0
 	}
 	innermost := open[len(open)-1]

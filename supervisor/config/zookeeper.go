@@ -126,8 +126,7 @@ func checkSessionTimeout(p place, timeout time.Duration) {
 	case timeout <= 0:
 		p.fault("must be positive, not %v", timeout)
 	case timeout < shortest:
-		p.fault("%v is too short: the lease, which lasts a little more than half of it, would leave no room to miss a heartbeat and kill a tree; "+
-			"write %v or more", timeout, shortest)
+		p.fault("%v is too short: write %v or more", timeout, shortest)
 	case timeout > longest:
 		p.fault("%v is more than ZooKeeper can count: %v at most", timeout, longest)
 	case timeout > long:
