@@ -321,7 +321,10 @@ func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []strin
 			r.cells[5] = strconv.FormatInt(v.Token, 10)
 		}
 		r.notes = problems(to, v, m.Node, flags)
-		if len(r.notes) == 0 && m.Why != "" && m.Why != v.Order {
+		if d := m.Drained; d != nil { // which paper.drained gives, with the command that ends it
+			r.notes = problemLines(to, v, flags, func(f control.Problem) bool { return f.Node == m.Node && !strings.Contains(f.What, " is "+d.Words) })
+		}
+		if len(r.notes) == 0 && m.Drained == nil && m.Why != "" && m.Why != v.Order {
 			r.notes = note(to.width, m.Node+": "+m.Why)
 		}
 		if len(r.notes) == 0 && m.Node == v.Active && len(v.Failsafe) > 0 {

@@ -223,6 +223,23 @@ func TestWhatOthersWroteIsOnlyText(t *testing.T) {
 	}
 }
 
+// The lines of its services would repeat it.
+func TestADrainIsToldOnce(t *testing.T) {
+	out := control.DrainedNode{Node: "n2", Words: "drained by me 3m0s ago: new disks"}
+	v := control.ServiceStatus{Service: "db", Active: "n1", Members: []control.MemberStatus{
+		{Node: "n1", Role: election.RoleActive, Health: election.HealthOK},
+		{Node: "n2", Role: election.RoleStandby, Health: election.HealthUnfit, Why: "drained by me: new disks", Drained: &out},
+	}}
+	v.Problems = control.Problems(v, now)
+	var b strings.Builder
+	if err := writeStatus(&b, paper{screen: screen{width: 120}}, control.Status{Services: []control.ServiceStatus{v}, Drained: []control.DrainedNode{out}}, now); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(b.String(), "drained by me") != 1 || !strings.Contains(b.String(), "understudy undrain n2") {
+		t.Error(b.String())
+	}
+}
+
 func TestManyServicesTakeALineEach(t *testing.T) {
 	var s control.Status
 	for i := range 25 {

@@ -35,6 +35,10 @@ func TestAReasonIsToldOnce(t *testing.T) {
 		!strings.Contains(got, "journalctl -t web") {
 		t.Errorf("got %q", got)
 	}
+	m.Role, m.Why = election.RoleStopping, string(election.ChildOnce)
+	if got := because(m); got != ", the program ran once" {
+		t.Errorf("got %q", got)
+	}
 	m = MemberStatus{Node: "a", Role: election.RoleActive, Health: election.HealthFailing, Why: "unhealthy: tcp: refused"}
 	m.Logs = true
 	if got := strings.Join(words(ServiceStatus{Service: "web", Active: "a", Members: []MemberStatus{m}}), ""); !strings.Contains(got, "a is unhealthy, tcp: refused.") || !strings.Contains(got, "understudy logs web") {

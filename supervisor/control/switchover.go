@@ -141,7 +141,7 @@ func because(m MemberStatus) string {
 var plain = strings.NewReplacer("former active may be alive", "the previous node's program may be alive",
 	"child failed: the program ended: ", "the program failed: ", "child done: the program ended: ", "the program ended: ",
 	"its child was known to be dead", "its program was known to be dead",
-	"child failed", "the program failed", "child done", "the program ended")
+	"child failed", "the program failed", "child done", "the program ended", "child ran once", "the program ran once")
 
 func names(members []MemberStatus) (all []string) {
 	for _, m := range members {

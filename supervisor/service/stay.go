@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"understudy/election"
@@ -69,7 +70,7 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	}
 	why := role.Why(was, now, e)
 	v.view.enter(to, why)
-	facts := []any{"from", string(from), "to", string(to), "reason", string(why)}
+	facts := []any{"from", string(from), "to", string(to), "reason", strings.ReplaceAll(string(why), "child", "program")} // in the words of `understudy history`
 	v.log.Info("role", append(facts, t.facts(now)...)...)
 	v.view.announce()
 }

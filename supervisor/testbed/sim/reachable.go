@@ -3,7 +3,7 @@ package sim
 // reachable is every pair of a role and an event that a supervisor of the simulation can come to, and what follows. Of what
 // supervisor.step knows, these are not in it:
 //
-//   - active + child ran once: no program of the simulation is to run once.
+//   - active + program ran once: no program of the simulation is to run once.
 //   - fencing, active + session over: a term ends in order whatever ends it, so it is in stopping by then.
 //   - offline + session over: the role stays what it is.
 //   - stopping + tree dead: the role stays what it is; lock released follows, or session over when that fails.
@@ -26,8 +26,8 @@ var reachable = []Pair{
 	{"fencing", "session expired", "stopping"},
 	{"fencing", "service paused", "stopping"},
 	{"fencing", "stop asked", "stopping"},
-	{"active", "child done", "stopping"},
-	{"active", "child failed", "stopping"},
+	{"active", "program done", "stopping"},
+	{"active", "program failed", "stopping"},
 	{"active", "on_active failed", "stopping"},
 	{"active", "undo failed", "stopping"},
 	{"active", "preferred node back", "stopping"},

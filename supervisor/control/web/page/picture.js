@@ -5,7 +5,7 @@ const word = reason => reason.split(';')[0];
 
 // plain is a reason in the words of `understudy status`.
 const plain = why => why.replace(/^child (failed|done): the program ended: /, (_, how) => how === 'done' ? 'the program ended: ' : 'the program failed: ')
-  .replace(/^child failed/, 'the program failed').replace(/^child done/, 'the program ended').replace('its child was', 'its program was');
+  .replace(/^child failed/, 'the program failed').replace(/^child done/, 'the program ended').replace(/^child ran once/, 'the program ran once').replace('its child was', 'its program was');
 
 // moves tells of each activation what brought it about. past is sorted by time.
 function moves(past) {
