@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -40,6 +41,15 @@ func Connect(ctx context.Context, cfg Config) (*zk.Conn, error) {
 		if _, other := errors.AsType[*NoZooKeeper](err); other {
 			return nil, fmt.Errorf("no session with ZooKeeper at %s: %w", strings.Join(cfg.Servers, ", "), err)
 		}
-		return nil, fmt.Errorf("no ZooKeeper server of %v answers: %w", cfg.Servers, err)
+		return nil, fmt.Errorf("no ZooKeeper server of %s answers: %w", strings.Join(cfg.Servers, ", "), reason(err))
 	}
+}
+
+// reason is what the kernel answered to an attempt to connect, which names no server: the last of several would get all the blame. Any
+// other error is all that is known.
+func reason(err error) error {
+	if why, ok := errors.AsType[syscall.Errno](err); ok {
+		return why
+	}
+	return err
 }

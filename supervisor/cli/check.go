@@ -157,7 +157,7 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 		v := verdict{OK: r.Config != nil, Files: r.Files.Config, Faults: remarks(r.Faults), Warnings: remarks(warnings), Notes: []string{}, ZooKeeper: looked}
 		if r.Config != nil {
 			v.Services = len(r.Config.Services)
-			v.Notes = f.notes(r.Config)
+			v.Notes = append(f.notes(r.Config), f.unnamed(r)...)
 			v.OK = looked.fault() == nil
 		}
 		if err := writeJSON(out, v); err != nil {
@@ -170,7 +170,7 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 				fmt.Fprintln(out, "warning: there are no services: nothing runs with this file, and a supervisor that has services keeps its previous config")
 			}
 			fmt.Fprintf(out, "ok: %s in %s\n", count(len(r.Config.Services), "service"), count(len(r.Files.Config), "file"))
-			for _, note := range f.notes(r.Config) {
+			for _, note := range append(f.notes(r.Config), f.unnamed(r)...) {
 				fmt.Fprintln(out, "note:", note)
 			}
 			looked.print(out)
@@ -220,7 +220,7 @@ func (f *checkFlags) here(r config.LoadResult) (config.LoadResult, config.Faults
 	}
 	warnings = slices.DeleteFunc(warnings, func(w config.Fault) bool { // said once is enough
 		text := strings.TrimSuffix(w.Message, " (on this machine)")
-		return slices.ContainsFunc(faults, func(f config.Fault) bool { return strings.HasSuffix(f.Message, text) })
+		return slices.ContainsFunc(faults, func(f config.Fault) bool { return strings.Contains(f.Message, text) })
 	})
 	return r.Refused(faults), warnings
 }
@@ -234,6 +234,15 @@ func (f *checkFlags) notes(c *config.Config) []string {
 		}
 	}
 	return notes
+}
+
+// unnamed is a note where the file names other nodes than that of --node, which may be misspelt.
+func (f *checkFlags) unnamed(r config.LoadResult) []string {
+	all := r.Nodes()
+	if f.node == "" || len(all) == 0 || slices.Contains(all, f.node) {
+		return nil
+	}
+	return []string{fmt.Sprintf("--node: the file does not name %s, but %s%s", f.node, strings.Join(all, ", "), config.DidYouMean(f.node, all))}
 }
 
 // exposed says what others than the credentials may change in ZooKeeper, as far as it can be asked quickly. It is not, where the file

@@ -45,7 +45,7 @@ func TestWarningChangesNoExitCode(t *testing.T) {
 	}
 	code, out, errs := says(t, "check", "--config", file)
 	want := "warning: " + file + ":6:13: services.s.health: has no effect without a way to check: add exec:, http: or tcp:\n" +
-		"warning: " + file + ":5:14: services.s.command: \"no-such-program\": executable file not found in $PATH (on this machine)\n" +
+		"warning: " + file + ":5:14: services.s.command: \"no-such-program\" is not in PATH (on this machine)\n" +
 		"ok: 1 service in 1 file\n"
 	if code != 0 || out != want || errs != "" {
 		t.Errorf("code %d\n%s\nwant\n%s\n%s", code, out, want, errs)
@@ -75,6 +75,20 @@ func TestCheckAndStatusNoteOnceWhatStrangersCanDo(t *testing.T) {
 		f := statusFlags{visit: visit{clusterFlags: clusterFlags{Config: file}}}
 		if err := f.noteExposure(&status); err != nil || strings.Contains(status.String(), "any client that reaches the ZooKeeper servers can") != (want != "") {
 			t.Errorf("%s: %v, %q", zookeeper, err, status.String())
+		}
+	}
+}
+
+func TestCheckNotesANodeThatTheFileDoesNotName(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "u.yaml")
+	text := "zookeeper: {servers: [zk1], trusted_network: true}\nservices: {s: {command: [sleep, '1'], nodes: {db-1: {priority: 1}}}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const note = `note: --node: the file does not name db-2, but db-1 (did you mean "db-1"?)`
+	for node, want := range map[string]bool{"db-1": false, "db-2": true} {
+		if code, out, _ := says(t, "check", "--node", node, file); code != 0 || strings.Contains(out, note) != want {
+			t.Errorf("%s: code %d, %s", node, code, out)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (f *clusterFlags) apply(c *config.Config) error {
 		c.ZooKeeper.Root = f.Root
 	}
 	if len(c.ZooKeeper.Servers) == 0 {
-		return usage("which ZooKeeper? say --zk host:port[,host:port...], set UNDERSTUDY_ZK, or name a file with --config%s", absent())
+		return usage("--zk is missing: give host:port[,host:port...], set UNDERSTUDY_ZK, or name a file with --config%s", absent())
 	}
 	return nil
 }
@@ -109,8 +109,10 @@ func (f *clusterFlags) election() (election.Config, error) {
 		return election.Config{}, err
 	}
 	auth, err := credentials(c)
-	if err != nil {
-		return election.Config{}, err
+	if errors.Is(err, fs.ErrPermission) {
+		return election.Config{}, usage("%w: run this as root, or as the user of the supervisor", err)
+	} else if err != nil {
+		return election.Config{}, usageError{err}
 	}
 	return client(c, auth), nil
 }

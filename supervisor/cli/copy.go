@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 )
@@ -27,7 +31,9 @@ func copySelf(file string) error {
 	defer from.Close()
 	part := file + ".part" // a running binary cannot be written to
 	to, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: the folder %s does not exist", file, filepath.Dir(file))
+	} else if err != nil {
 		return err
 	}
 	_, err = io.Copy(to, from)

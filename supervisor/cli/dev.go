@@ -37,7 +37,7 @@ func devCommand() *cobra.Command {
 // dev serves until ctx ends.
 func dev(ctx context.Context, out io.Writer, address string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return usage("--listen: %w", err)
+		return usage("--listen: %q is not host:port: write 127.0.0.1:2181, or :2181 for all addresses", address)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {

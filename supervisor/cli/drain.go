@@ -27,8 +27,8 @@ func drainCommand() *cobra.Command {
 		Use:   "drain NODE",
 		Short: "Move all services away from a node, and keep it out (maintenance)",
 		Long: "The node moves its services to other nodes, as in a switchover, and takes none until `understudy undrain NODE`. That\n" +
-			"stays so when its supervisor, or its host, is restarted. The drain is refused if no other node can take one of the services.\n" +
-			"A service that is paused stays where it is until `understudy resume`.",
+			"stays so when its supervisor, or its host, is restarted. The drain is refused while a service there is paused, or if no other\n" +
+			"node can take one (--force drains all the same).",
 		Example: "  understudy drain db-1 --wait --reason disks --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one node"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -76,7 +76,7 @@ func (l *lookedAt) fault() error {
 	case len(l.Faults) > 0:
 		return usage("ZooKeeper cannot be used: %s", strings.Join(l.Faults, "; "))
 	case !l.reached:
-		return unreachable{errors.New("no ZooKeeper server can be reached: " + l.Servers[0].Line())}
+		return unreachable{errors.New("no ZooKeeper server can be reached: is ZooKeeper up, and are the servers' names right?")}
 	}
 	return nil
 }

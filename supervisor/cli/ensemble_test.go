@@ -37,7 +37,7 @@ func TestCheckLooksAtZooKeeper(t *testing.T) {
 		"sound":         {one, 0, "zookeeper: " + one + ": 3.8.0, standalone, tick 2s, grants sessions of 4s to 40s\nwarning: ZooKeeper is one server: ", ""},
 		"two ensembles": {one + "," + other, 2, "error: " + one + " and " + other + " are not servers of one ensemble", "understudy: ZooKeeper cannot be used: "},
 		"web server":    {web.Listener.Addr().String(), 2, `answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`, "understudy: ZooKeeper cannot be used: "},
-		"nobody":        {"127.0.0.1:1", 3, "connection refused\n", "understudy: no ZooKeeper server can be reached: 127.0.0.1:1: "},
+		"nobody":        {"127.0.0.1:1", 3, "connection refused\n", "understudy: no ZooKeeper server can be reached: is ZooKeeper up"},
 	} {
 		code, out, errs := says(t, "check", zookeeperFile(t, c.servers), "--zk")
 		if code != c.code || !strings.Contains(out, c.out) || !strings.HasPrefix(errs, c.errs) || (errs == "") != (code == 0) || strings.Count(errs, "\n") > 1 {

@@ -135,19 +135,22 @@ func killLocalCommand() *cobra.Command {
 			"This line in authorized_keys restricts a key to this command:\n" +
 			"  restrict,command=\"understudy fence kill-local --forced\" ssh-ed25519 AAAA...",
 		Example: "  understudy fence kill-local --service db --token 85 --target eyJT...",
-		Args:    cobra.NoArgs,
+		Args:    exactArgs(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if forced {
 				if err := original(cmd); err != nil {
 					return err
 				}
 			}
+			if target == "" {
+				return usage("--target is missing (see `%s --help`)", cmd.CommandPath())
+			}
 			t, err := fencing.DecodeTarget(target)
 			switch {
 			case err != nil:
-				return usage("--target: %w", err)
+				return usage("--target: this is not what a node that fences has encoded")
 			case t.Service != service || t.Token != token || service == "":
-				return usage("--target is about token %d of %q", t.Token, t.Service)
+				return usage("--target is about token %d of %q, not about --token %d of --service %q", t.Token, t.Service, token, service)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()

@@ -29,7 +29,7 @@ func importCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprint(cmd.OutOrStdout(), text)
-			fmt.Fprintf(cmd.ErrOrStderr(), "\nNext, on every host: put this into /etc/understudy/conf.d, and then\n  systemctl disable --now %s\n  understudy check\n", unit.Name)
+			fmt.Fprintf(cmd.ErrOrStderr(), "\nNext, on every host, in this order:\n  systemctl disable --now %s\n  put this into /etc/understudy/conf.d\n  understudy check\n", unit.Name)
 			return nil
 		},
 	}

@@ -108,7 +108,7 @@ func activeElsewhere(s control.ServiceStatus, host, file string) string {
 func (f *logsFlags) read() (*config.Config, error) {
 	c, ignored, err := config.LoadPartly(f.Config)
 	if absentFile(f.Config) && f.set != nil && !f.set.Changed("config") {
-		return nil, usage("%s does not exist: what `understudy run -- COMMAND` runs prints where its supervisor does, so see `docker logs`, `kubectl logs` or `journalctl`", f.Config)
+		return nil, usage("%s does not exist, and without a config the output is in the supervisor's own log: see `journalctl`, `docker logs` or `kubectl logs`", f.Config)
 	}
 	if err != nil {
 		return nil, usage("--config: %s", oneLine(err))

@@ -77,7 +77,8 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"history db --zk " + zk, 1, `no service "db"`},
 		{"history -n -1 --zk " + zk, 2, "--number"},
 		{"fence confirm db --node a --zk " + zk, 1, `no service "db"`},
-		{"dev --listen nowhere", 2, "--listen"},
+		{"undrain db-1 --zk " + zk, 1, `no node "db-1": there is none yet`},
+		{"dev --listen nowhere", 2, `--listen: "nowhere" is not host:port: write 127.0.0.1:2181`},
 		{"dev more", 2, "no arguments"},
 		{"check a.yaml b.yaml", 2, "check takes one file"},
 		{"run --zk " + zk + " other:2181 -- sleep 1", 2, "commas separate servers"},
@@ -85,6 +86,16 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"run --zk " + zk + " --agent-listen :1 -- sleep 1", 2, "takes --agent-secret"},
 		{"run --zk " + zk + " --agent-secret /no/such --agent-listen here -- sleep 1", 2, `--agent-listen: "here" is not host:port`},
 		{"run --config /no/such --agent-secret /no/such", 2, "goes with a COMMAND"},
+		{"run --zk " + zk + " --agent-secret /no/such --agent-listen :1 -- sleep 1", 2, "--agent-secret: /no/such: no such file or directory (openssl rand -hex 32 > /no/such makes one"},
+		{"pause db --all --zk " + zk, 2, "give a service or --all, not both"},
+		{"resume --zk " + zk, 2, "resume takes one service, or --all"},
+		{"copy /no/such/file", 1, "/no/such/file: the folder /no/such does not exist"},
+		{"fence kill-local", 2, "--target is missing"},
+		{"fence kill-local --target x", 2, "--target: this is not what"},
+		{"fence kill-local x", 2, "kill-local takes no arguments (see"},
+		{"reexec --pid 1", 2, "--pid 1: no such supervisor"},
+		{"status --timeout 2s --zk 127.0.0.1:1,127.0.0.1:2", 3, "no ZooKeeper server of 127.0.0.1:1, 127.0.0.1:2 answers: connection refused (is"},
+		{"run --wait 0 --log-level error --zk 127.0.0.1:1 --session-timeout 1s -- true", 75, "at the first try: no ZooKeeper server of 127.0.0.1:1 answers"},
 		{"pause db --zk " + zk + " --reason " + strings.Repeat("x", 2000), 2, "--reason is 2000 bytes"},
 		{"demo --nodes 1", 2, "--nodes must be from 2 to 9"},
 		{"demo sleep 1", 2, "after `--`"},
@@ -111,11 +122,11 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 func TestWhoDoesNotSayWhichClusterIsAsked(t *testing.T) {
 	need.These(t, "unconfigured")
 	t.Setenv("UNDERSTUDY_ZK", "")
-	if code, out, errs := says(t, "status"); code != 2 || out != "" || !strings.Contains(errs, "which ZooKeeper?") || strings.Count(errs, "\n") != 1 {
+	if code, out, errs := says(t, "status"); code != 2 || out != "" || !strings.Contains(errs, "--zk is missing: ") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("code %d, %q, %q", code, out, errs)
 	}
 	// A command is run without a config file: none is advised.
-	if code, _, errs := says(t, "run", "--", "true"); code != 2 || !strings.Contains(errs, "which ZooKeeper?") || strings.Contains(errs, "--config") {
+	if code, _, errs := says(t, "run", "--", "true"); code != 2 || !strings.Contains(errs, "--zk is missing: ") || strings.Contains(errs, "--config") {
 		t.Errorf("run: code %d, %q", code, errs)
 	}
 }

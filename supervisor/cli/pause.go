@@ -44,8 +44,11 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 		Long:    long,
 		Example: "  understudy " + verb + " db --zk zk1,zk2,zk3",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if all == (len(args) == 1) || len(args) > 1 {
-				return usage("say which service, or --all (see `%s --help`)", cmd.CommandPath())
+			switch {
+			case all && len(args) > 0:
+				return usage("give a service or --all, not both (see `%s --help`)", cmd.CommandPath())
+			case !all && len(args) != 1:
+				return usage("%s takes one service, or --all (see `%s --help`)", verb, cmd.CommandPath())
 			}
 			if len(why) > longestReason {
 				return usage("--reason is %d bytes long: at most %d are allowed", len(why), longestReason)

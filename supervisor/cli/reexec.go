@@ -32,7 +32,7 @@ func reexecCommand() *cobra.Command {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, errTimeout)
 			defer cancel()
 			if cmd.Flags().Changed("pid") && pid <= 1 {
-				return usage("--pid %d: that process is not a supervisor", pid)
+				return usage("--pid %d: %w", pid, handoff.ErrNoSupervisor)
 			}
 			if binary == "" {
 				own, err := os.Executable()
@@ -49,12 +49,14 @@ func reexecCommand() *cobra.Command {
 				}
 			}
 			if len(found) == 0 {
-				return fmt.Errorf("no supervisor of this user runs here that was started as %s: --binary gives another file, --pid names a supervisor", binary)
+				return fmt.Errorf("no supervisor of this user runs here that was started as %s: use --binary PATH or --pid PID", binary)
 			}
 			var errs []error
 			for _, pid := range found {
 				became, err := handoff.Ask(ctx, binary, pid)
 				switch {
+				case errors.Is(err, handoff.ErrNoSupervisor) && cmd.Flags().Changed("pid"):
+					errs = append(errs, fmt.Errorf("--pid %d: %w", pid, err))
 				case err != nil:
 					errs = append(errs, fmt.Errorf("supervisor %d: %w", pid, err))
 				case became:

@@ -24,8 +24,8 @@ func TestAnOrderToStopIsKeptUntilItCanBeCarriedOut(t *testing.T) {
 // Who was not found was started from another place, or is something else: the message has to say where was looked.
 func TestReexecSaysWhomItHasNotFound(t *testing.T) {
 	for words, want := range map[string]string{
-		"--binary /nowhere/understudy": "understudy: no supervisor of this user runs here that was started as /nowhere/understudy: --binary gives another file, --pid names a supervisor\n",
-		"--pid 99999":                  "understudy: supervisor 99999: that process is no supervisor\n",
+		"--binary /nowhere/understudy": "understudy: no supervisor of this user runs here that was started as /nowhere/understudy: use --binary PATH or --pid PID\n",
+		"--pid 99999":                  "understudy: --pid 99999: no such supervisor\n",
 	} {
 		code, out, errs := says(t, append([]string{"reexec"}, strings.Fields(words)...)...)
 		if code != 1 || out != "" || errs != want {

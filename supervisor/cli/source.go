@@ -170,7 +170,7 @@ func (f *runFlags) settle(cmd *cobra.Command, r config.LoadResult, patience time
 // single is the Config of one wrapped command.
 func (f *runFlags) single(args []string) (loaded, error) {
 	if f.cluster.ZK == "" {
-		return loaded{}, usage("which ZooKeeper? say --zk host:port[,host:port...], or set UNDERSTUDY_ZK")
+		return loaded{}, usage("--zk is missing: give host:port[,host:port...], or set UNDERSTUDY_ZK")
 	}
 	c, err := f.cluster.load()
 	l := loaded{Config: c}

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -97,7 +100,11 @@ func listen(c *config.Config, log hclog.Logger) (*supervisor.Agent, error) {
 		if a.SecretFile == "" {
 			key = "fencing.agent.tls"
 		}
-		return nil, config.Faults{{Key: key, Message: err.Error()}}
+		message := err.Error()
+		if errors.Is(err, fs.ErrNotExist) && a.SecretFile != "" {
+			message += fmt.Sprintf(" (openssl rand -hex 32 > %s makes one, for all nodes)", a.SecretFile)
+		}
+		return nil, config.Faults{{Key: key, Message: message}}
 	}
 	return &supervisor.Agent{Listen: a.Listen, Advertise: a.Advertise, Keys: keys, Files: files}, nil
 }

@@ -64,10 +64,18 @@ func (f *runFlags) missed(ctx context.Context, w *lockWait, node, service string
 // holder tells who has the lock of a service, or why nobody has.
 func (f *runFlags) holder(ctx context.Context, node, service string) string {
 	s := f.cluster.quickStatus(ctx, time.Second, service)
-	if len(s.Services) == 0 {
-		return "ZooKeeper does not answer, or has no such service"
+	if len(s.Services) == 0 { // it is unknown, or no server answers
+		s = f.cluster.quickStatus(ctx, time.Second)
+		s.Services = []control.ServiceStatus{{Service: service}}
 	}
 	drained := slices.IndexFunc(s.Drained, func(d control.DrainedNode) bool { return d.Node == node })
+	switch v := s.Services[0]; {
+	case s.Where == "":
+		return "no ZooKeeper server of " + f.cluster.ZK + " answers"
+	case v.Lock != node && v.Lock != "", !s.Connected(node):
+	default: // this command's own session has ended
+		return "the node name " + node + " is in use by another supervisor, or its previous session has not ended"
+	}
 	switch v := s.Services[0]; {
 	case v.Active != "" && v.Since != nil:
 		return fmt.Sprintf("it is active on %s, since %s (%s ago)", v.Active, v.Since.Local().Format(time.DateTime), since(v.Since, time.Now()))

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrActive says that the session of a node's child stands, so that nothing can be sworn of it.
-var ErrActive = errors.New("its session is open")
+var ErrActive = errors.New("refused, a session is open")
 
 // ErrSeen says that a node's own supervisor sees its child alive.
 var ErrSeen = errors.New("its supervisor is connected, and sees it alive")
@@ -79,7 +79,7 @@ func (o confirming) run(ctx context.Context) (Confirmation, error) {
 			return Confirmation{}, facts.refuse(node, "is registered")
 		case trail.writtenBy(facts.member):
 			path := p.Members() + "/" + node
-			return Confirmation{}, fmt.Errorf("%w; if its host is off and %s is still there after that, delete that znode by hand",
+			return Confirmation{}, fmt.Errorf("%w. If %s is still there then, delete that znode by hand",
 				facts.refuse(node, "holds "+path), path)
 		case trail.Leftover.Known && facts.sameMachine() && facts.serves():
 			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor deletes the record itself; "+

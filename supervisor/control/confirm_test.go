@@ -60,11 +60,11 @@ func TestAChildWhoseSessionHoldsAnythingIsNotConfirmed(t *testing.T) {
 		hold func(one *actor)
 		want string
 	}{
-		"the lock": {func(one *actor) { one.lock("db", "one") }, "stop it instead"},
+		"the lock": {func(one *actor) { one.lock("db", "one") }, "Stop its supervisor instead"},
 		"its node": {func(one *actor) {
 			one.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, zk.FlagEphemeral)
 		}, "is registered"},
-		"its membership": {func(one *actor) { one.member("db", "one", "active", "") }, paths("db").Members() + "/one is still there after that, delete that znode by hand"},
+		"its membership": {func(one *actor) { one.member("db", "one", "active", "") }, paths("db").Members() + "/one is still there then, delete that znode by hand"},
 	} {
 		b := newBed(t)
 		one := b.session()
@@ -205,7 +205,7 @@ func TestWhoeverIsRefusedIsToldWhatHappensToTheLock(t *testing.T) {
 		if !errors.Is(err, ErrActive) {
 			t.Fatalf("got %v", err)
 		}
-		for _, want := range []string{want, "holds the lock of db", "stop it", "is off", "4s", "confirm it then", "understudy status"} {
+		for _, want := range []string{want, "one holds the lock of db (", "Stop its supervisor", "is off, repeat this in 4s, ", "understudy status"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("no %q in: %v", want, err)
 			}

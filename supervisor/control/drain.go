@@ -70,7 +70,7 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 	case d.Node == "" || strings.ContainsRune(d.Node, '/'):
 		return false, nil, &UnknownError{"node", d.Node, known}
 	case !d.Force:
-		return false, nil, fmt.Errorf("%w (--force drains it before it is there)", &UnknownError{"node", d.Node, known})
+		return false, nil, fmt.Errorf("%w (--force drains a node that is not connected)", &UnknownError{"node", d.Node, known})
 	}
 	if why, stops := s.stuck(d.Node); len(why) > 0 && !d.Force {
 		then := "leaves there what is paused"
@@ -100,12 +100,19 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 	return true, leaving, nil
 }
 
-// Undrain lets a node stand for services again. It tells whether it was drained. It waits a moment until the node has heard of it: what is
+// Undrain lets a node stand for services again. It tells whether it was drained, and fails for a node that nobody knows. It waits a moment until the node has heard of it: what is
 // ordered next, a switchover or another drain, may need that node.
 func (c *Cluster) Undrain(ctx context.Context, node string) (changed bool, err error) {
 	at := path.Join(election.DrainedDir(c.root), node)
 	order, err := c.read(ctx, at)
 	if err != nil {
+		return false, err
+	}
+	if !order.exists {
+		s, err := c.Status(ctx)
+		if known := s.NodeNames(); err == nil && !slices.Contains(known, node) {
+			err = &UnknownError{"node", node, known}
+		}
 		return false, err
 	}
 	if changed, err = c.remove(ctx, at); err != nil || !changed {

@@ -92,6 +92,9 @@ func TestANodeThatNobodyKnowsIsDrainedByForceOnly(t *testing.T) {
 	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "a/b", Force: true}); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
+	if changed, err := b.c.Undrain(t.Context(), "thre"); changed || !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"one", "three", "two"}) {
+		t.Error(changed, err)
+	}
 }
 
 func TestADrainIsWaitedForUntilNothingIsActiveThere(t *testing.T) {

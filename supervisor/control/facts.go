@@ -24,9 +24,8 @@ func (s facts) refuse(node, how string) error {
 	if t := time.Duration(max(trail.SessionMs, s.supervisor().SessionMs)) * time.Millisecond; t > 0 {
 		timeout = t.String()
 	}
-	return fmt.Errorf("%s cannot be confirmed dead, %w and %s (%s): if its supervisor runs, stop it instead; if its host is off, "+
-		"ZooKeeper ends that session within %s: confirm it then; if the session stays, delete the znodes that `understudy status` names",
-		node, ErrActive, how, beat, timeout)
+	return fmt.Errorf("%w: %s %s (%s). Stop its supervisor instead. If its host is off, repeat this in %s, then see `understudy status`",
+		ErrActive, node, how, beat, timeout)
 }
 
 // supervisor is the znode of the node's supervisor.

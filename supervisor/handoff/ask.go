@@ -17,6 +17,9 @@ import (
 // When the reason of a supervisor that has refused may have passed, and how long a new image has to live to count as started.
 const askAgain, startedFor = 5 * time.Second, 500 * time.Millisecond
 
+// ErrNoSupervisor says that no process with that id is a supervisor.
+var ErrNoSupervisor = errors.New("no such supervisor")
+
 // Supervisors are the processes of this user that were started as `BINARY run`, whatever is at the binary's place now.
 func Supervisors(binary string) (pids []int, err error) {
 	entries, err := os.ReadDir("/proc")
@@ -66,7 +69,7 @@ func Ask(ctx context.Context, binary string, pid int) (became bool, err error) {
 	process, _ := os.FindProcess(pid) // never fails. A handle: what has the same pid later is not taken for it
 	words, environ, ours := runWords(pid), procText(pid, "environ"), isOurs(pid)
 	if words == nil {
-		return false, errors.New("that process is no supervisor")
+		return false, ErrNoSupervisor
 	} else if !ours {
 		return false, process.Signal(syscall.SIGUSR2)
 	} else if err := process.Signal(syscall.Signal(0)); err != nil { // it may not be the one that was read

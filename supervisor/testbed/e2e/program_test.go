@@ -65,6 +65,7 @@ func TestWaitEndsWithACodeOfItsOwn(t *testing.T) {
 		{[]string{"--wait", "0", "--once"}, soon, "at the first try: it is active on a"},
 		{[]string{"--wait", "0", "--election", "queue"}, soon, "at the first try: it is active on a"},
 		{[]string{"--wait", "1s"}, soon, "within 1s: it is active on a"},
+		{[]string{"--wait", "1s", "--node", "a"}, soon, "within 1s: the node name a is in use by another supervisor, or its previous session has not ended"},
 	} {
 		p.Options.Flags = c.flags
 		b := p.Start(t, host)

@@ -33,15 +33,15 @@ func TestCommandLines(t *testing.T) {
 		{"run --zk ZK --service a", 2, []string{"nothing to run: say `understudy run --zk HOSTS -- COMMAND`, or `--config FILE`"}},
 		{"status nosuch --zk ZK", 1, []string{`no service "nosuch"; there is: a, b`}},
 		{"switchover a --to nosuch --zk ZK", 1, []string{`no node "nosuch"; there is: n1`}},
-		{"fence confirm a --node n1 --yes --zk ZK", 1, []string{"its session is open and holds the lock of a", "if its supervisor runs, stop it instead; if its host is off, ZooKeeper ends that session within 10s"}},
+		{"fence confirm a --node n1 --yes --zk ZK", 1, []string{"refused, a session is open: n1 holds the lock of a", "Stop its supervisor instead. If its host is off, repeat this in 10s"}},
 		{"fence confirm a --node n2 --yes --zk ZK", 1, []string{`no node "n2"; there is: n1 (did you mean "n1"?)`}},
-		{"status --timeout 2s --zk 127.0.0.1:1", 3, []string{"no ZooKeeper server of [127.0.0.1:1] answers", "connection refused (is ZooKeeper up, and is --zk right?)"}},
+		{"status --timeout 2s --zk 127.0.0.1:1", 3, []string{"no ZooKeeper server of 127.0.0.1:1 answers", "connection refused (is ZooKeeper up, and is --zk right?)"}},
 		{"status --timeout 500ms --zk no-such-host.invalid", 3, []string{"no-such-host.invalid:2181", "(is ZooKeeper up, and is --zk right?)"}},
 		{"status --timeout 500ms --zk SILENT", 3, []string{"answers: neither an answer nor a refusal came (is ZooKeeper up, and is --zk right?)"}},
 		{"status --timeout 2s --zk PAGE", 3, []string{`PAGE answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`}},
 		{"status --timeout 2s --config TLS", 3, []string{"TLS with ZK: it hung up (is this the secure port?)", "is TLS right?"}},
 		{"status --root /other --zk ZK", 0, []string{"Nothing of Understudy is below /other on ZK."}},
-		{"logs a --zk ZK", 2, []string{"prints where its supervisor does, so see `docker logs`, `kubectl logs` or `journalctl`"}},
+		{"logs a --zk ZK", 2, []string{"without a config the output is in the supervisor's own log: see `journalctl`, `docker logs` or `kubectl logs`"}},
 		{"logs a --config CONFIG", 1, []string{"main has no log file, its output goes where the supervisor's own goes: `journalctl -t a -n 100` under systemd"}},
 		{"sweep", 1, []string{"use this in ExecStopPost= of a unit with Delegate=yes"}},
 	} {
@@ -63,7 +63,7 @@ func TestCommandLines(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat("/etc/understudy/understudy.yaml"); err != nil {
-		runs(t, "status").wants(t, "no ZooKeeper is named", 2, "which ZooKeeper? say --zk host:port[,host:port...], set UNDERSTUDY_ZK, or name a file with --config (/etc/understudy/understudy.yaml does not exist)")
+		runs(t, "status").wants(t, "no ZooKeeper is named", 2, "--zk is missing: give host:port[,host:port...], set UNDERSTUDY_ZK, or name a file with --config (/etc/understudy/understudy.yaml does not exist)")
 	}
 
 	hour := start(t, "run", "--zk", zk, "--service", "hour", "--session-timeout", "1h", "--", "sleep", "1000")
