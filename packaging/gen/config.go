@@ -16,7 +16,8 @@ func (a about) configPage(doc string) (string, error) {
 	p.section("DESCRIPTION")
 	keys := 0
 	block := "" // of the lines that stand as they are
-	lines := strings.Split(doc, "\n")
+	var columns []string
+	lines := joined(doc)
 	for i, line := range lines {
 		head := i+1 < len(lines) && strings.HasPrefix(lines[i+1], "| ---") // of a table
 		fence := strings.HasPrefix(line, "```")
@@ -29,14 +30,16 @@ func (a about) configPage(doc string) (string, error) {
 			p.WriteString(".fi\n.RE\n.PP\n")
 		case block != "":
 			fmt.Fprintln(p, escape(line))
-		case strings.HasPrefix(line, "# "), strings.HasPrefix(line, "<!--"), strings.HasPrefix(line, "| ---"), head:
+		case strings.HasPrefix(line, "# "), strings.HasPrefix(line, "<!--"), strings.HasPrefix(line, "| ---"):
+		case head:
+			columns = cells(line)
 		case strings.HasPrefix(line, "### "):
 			fmt.Fprintf(p, ".SS %s\n", escape(line[4:]))
 		case strings.HasPrefix(line, "## "):
 			p.section(strings.ToUpper(escape(line[3:])))
 		case strings.HasPrefix(line, "| "):
 			keys++
-			p.row(line)
+			p.row(columns, cells(line))
 		case strings.HasPrefix(line, "- "):
 			fmt.Fprintf(p, ".IP \\(bu 2\n%s\n", words(unlink(line[2:])))
 		case line == "":
@@ -48,33 +51,72 @@ func (a about) configPage(doc string) (string, error) {
 	if keys < 50 || block != "" {
 		return "", errors.New("docs/config.md has an unexpected form")
 	}
+	p.section("FILES")
+	p.item(`\fB`+escape(docDir)+`\fP`, "The folders `examples`, `packaging`, and `docs` with the pages that this one refers to, such as [install.md].")
 	p.section("SEE ALSO")
 	fmt.Fprintln(p, bold("understudy", 1)+", "+bold("understudy-run", 1)+", "+bold("understudy-check", 1))
 	return tidy(p.String()), nil
 }
 
-// row is a line of a table: what its first cell names, and what the others say of it.
-func (p *page) row(line string) {
-	cells := strings.Split(strings.Trim(line, "| "), "|")
-	for i := range cells {
-		cells[i] = unlink(strings.TrimSpace(cells[i]))
-	}
-	if len(cells) == 3 && strings.HasPrefix(cells[0], "`") && cells[1] != "" && !strings.Contains(cells[1], "UNDERSTUDY") {
-		cells = []string{cells[0], cells[2] + " Default: " + cells[1] + "."}
-	}
-	var rest []string
-	for _, cell := range cells[1:] {
-		if cell != "" {
-			rest = append(rest, cell)
+// joined are the lines of a page, with each paragraph, and each item of a list, in one: links, code and emphasis go over line ends.
+func joined(doc string) (lines []string) {
+	block, open := false, false // open: the next line belongs to the last one
+	for line := range strings.SplitSeq(doc, "\n") {
+		fence := strings.HasPrefix(line, "```")
+		plain := !block && !fence && line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "<!--")
+		if plain && open && !strings.HasPrefix(line, "- ") {
+			lines[len(lines)-1] += " " + strings.TrimSpace(line)
+		} else {
+			lines = append(lines, line)
 		}
+		block, open = block != fence, plain
 	}
-	p.item(words(cells[0]), strings.Join(rest, ": "))
+	return lines
 }
 
-var link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+// cells are those of a table's line.
+func cells(line string) []string {
+	all := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
+	for i := range all {
+		all[i] = unlink(strings.TrimSpace(all[i]))
+	}
+	return all
+}
 
-// unlink leaves of a link what it says.
-func unlink(line string) string { return link.ReplaceAllString(line, "$1") }
+// row is a line of a table: what its first cell names, and the others, each with the name of its column if there are several.
+func (p *page) row(columns, cells []string) {
+	if columns[0] == "key" {
+		meaning := cells[2]
+		if cells[1] != "" {
+			meaning += " Default: " + cells[1] + "."
+		}
+		p.item(words(cells[0]), meaning)
+		return
+	}
+	fmt.Fprintf(p, ".TP\n%s\n", words(cells[0]))
+	for i, cell := range cells[1:] {
+		if len(cells) > 2 {
+			cell = columns[i+1] + ": " + cell
+		}
+		if i > 0 {
+			p.WriteString(".br\n")
+		}
+		fmt.Fprintln(p, words(cell))
+	}
+}
+
+var link = regexp.MustCompile(`\[([^\]]*)\]\(([^)#]*)[^)]*\)`)
+
+// unlink leaves of a link its text, and the page that it leads to, unless that is this one or the text names it.
+func unlink(line string) string {
+	return link.ReplaceAllStringFunc(line, func(whole string) string {
+		m := link.FindStringSubmatch(whole)
+		if strings.Contains(m[2], m[1]) || m[2] == "" {
+			return m[1]
+		}
+		return m[1] + " [" + m[2] + "]"
+	})
+}
 
 var (
 	emptyParagraphs = regexp.MustCompile(`(?m)^(\.PP\n)+(\.PP\n|\.S[HS] |\.IP |\.TP\n)`)

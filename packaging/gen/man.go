@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +12,9 @@ import (
 
 	"understudy/supervisor/cli"
 )
+
+// docDir is where the packages have docs, examples, and what these refer to.
+const docDir = "/usr/share/doc/understudy"
 
 // page is a manual page that is being written.
 type page struct{ strings.Builder }
@@ -36,22 +40,27 @@ func (p *page) text(text string) {
 		if i > 0 {
 			p.WriteString(".PP\n")
 		}
-		for line := range strings.SplitSeq(paragraph, "\n") {
-			fmt.Fprintln(p, words(line))
-		}
+		fmt.Fprintln(p, words(strings.ReplaceAll(paragraph, "\n", " ")))
 	}
 }
 
-// words escapes a line, with what stands between backticks in bold.
+var (
+	strong = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+	weak   = regexp.MustCompile(`\*(\w[^*` + "`" + `]*)\*`)
+	fonts  = strings.NewReplacer("\x01", `\fB`, "\x02", `\fI`, "\x03", `\fR`)
+)
+
+// words escapes a line, with what stands between backticks or double stars in bold, and between stars in italics.
 func words(line string) string {
+	line = weak.ReplaceAllString(strong.ReplaceAllString(strings.TrimSpace(line), "\x01$1\x03"), "\x02$1\x03")
 	var b strings.Builder
-	for i, part := range strings.Split(strings.TrimSpace(line), "`") {
+	for i, part := range strings.Split(line, "`") {
 		if part = escape(part); i%2 == 1 {
 			part = `\fB` + strings.TrimPrefix(part, `\&`) + `\fP`
 		}
 		b.WriteString(part)
 	}
-	return b.String()
+	return fonts.Replace(b.String())
 }
 
 // lines writes text as it stands.
@@ -129,8 +138,8 @@ func (a about) command(c *cobra.Command) string {
 		for _, file := range [][2]string{
 			{"/etc/understudy/understudy.yaml", "The config, with the files that it includes from `/etc/understudy/conf.d`."},
 			{"/run/understudy", "Notes of the supervisors: what has to be undone, which sessions to close. A boot deletes them."},
-			{"/usr/share/doc/understudy/docs/operations.md", "What each warning and error in the log means, and what to do. `README.md` beside it lists all pages by question."},
-			{"/usr/share/doc/understudy/examples", "Configs to begin with."},
+			{docDir + "/docs/operations.md", "What each warning and error in the log means, and what to do. `README.md` beside it lists all pages by question."},
+			{docDir + "/examples", "Configs to begin with."},
 		} {
 			p.item(`\fB`+escape(file[0])+`\fP`, file[1])
 		}
@@ -151,8 +160,13 @@ func (a about) command(c *cobra.Command) string {
 func exits(c *cobra.Command) string {
 	has := func(name string) bool { return c.Flags().Lookup(name) != nil }
 	text := "0: done. 1: failed. 2: wrong arguments or config."
-	if has("timeout") || !c.HasParent() {
+	switch {
+	case !c.HasParent():
+		return text + " 3: timed out. 4, 5, 6: what `status --check` found. 75: `run --wait` did not get the lock. With `run --once` it is the exit code of COMMAND."
+	case has("timeout"):
 		text += " 3: timed out."
+	case c.Name() == "check":
+		text += " 3: with `--zk`, no ZooKeeper server answered."
 	}
 	if has("once") {
 		text += " 75: `--wait` did not get the lock. With `--once` it is the exit code of COMMAND."
