@@ -41,8 +41,7 @@ gen man "$TREE/man1"
 mv "$TREE"/man1/*.5 "$TREE/man5"
 gen changelog - >"$TREE/changelog"
 gen copyright "$out/understudy-$host" >"$TREE/copyright"
-cp CHANGELOG.md "$TREE"
-gzip -9n "$TREE"/man?/* "$TREE/changelog" "$TREE/CHANGELOG.md"
+gzip -9n "$TREE"/man?/* "$TREE/changelog"
 for shell in bash zsh fish; do
 	"$out/understudy-$host" completion $shell >"$TREE/understudy.$shell"
 done

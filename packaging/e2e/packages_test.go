@@ -175,6 +175,46 @@ func TestInstalledFilesAreRight(t *testing.T) {
 	}
 }
 
+var (
+	codeBlock    = regexp.MustCompile("(?s)\n *```.*?\n *```")
+	relativeLink = regexp.MustCompile(`(?m)\]\(([^)\s#:]+)[^)\s:]*\)|^# yaml-language-server: \$schema=(\S+)$`)
+)
+
+// What an installed page or example refers to beside it is installed, too.
+func TestInstalledLinksLead(t *testing.T) {
+	root := t.TempDir()
+	if err := run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), root)); err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	err := filepath.WalkDir(root+"/usr/share/doc", func(path string, _ os.DirEntry, err error) error {
+		if kind := filepath.Ext(path); err != nil || kind != ".md" && kind != ".yaml" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, link := range relativeLink.FindAllSubmatch(codeBlock.ReplaceAll(text, nil), -1) {
+			links++
+			to := filepath.Join(filepath.Dir(path), string(link[1])+string(link[2]))
+			if next, err := os.Readlink(to); err == nil {
+				to = filepath.Join(filepath.Dir(to), next)
+			}
+			if strings.HasPrefix(to, root+"/usr/share/common-licenses/") { // of each Debian
+				continue
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: %v", strings.TrimPrefix(path, root), err)
+			}
+		}
+		return nil
+	})
+	if err != nil || links < 300 {
+		t.Errorf("%d links, %v", links, err)
+	}
+}
+
 func TestListOfPartsIsWhole(t *testing.T) {
 	root := t.TempDir()
 	if err := run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), root)); err != nil {
