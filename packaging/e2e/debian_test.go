@@ -312,7 +312,7 @@ func (p *pair) refused(t *testing.T) {
 	active, _, run := p.settled(t)
 	pid := active.main(t)
 	active.do(t, "sh", "-c", "echo 'servces: {}' >/etc/understudy/conf.d/bad.yaml")
-	if out := active.do(t, "apt-get", "install", "--reinstall", "./newer.deb"); !strings.Contains(out, "what runs goes on with the old version") {
+	if out := active.do(t, "apt-get", "install", "--reinstall", "./newer.deb"); !strings.Contains(out, "has errors, so supervisors keep running the old version") {
 		t.Errorf("apt says nothing of the config: %s", out)
 	}
 	if now := active.main(t); now != pid {
