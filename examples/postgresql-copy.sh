@@ -1,7 +1,7 @@
 #!/bin/sh
 # What understudy asks of one copy of PostgreSQL, in postgresql-replicated.yaml: run, role, position, promote, follow, prepare, reclone.
 #
-# The copy on each node starts as a standby of nobody. One that was the primary, or gets no data from the primary, is stopped and made like
+# The copy on each node starts as a standby of no server. One that was the primary, or gets no data from the primary, is stopped and made like
 # the primary by pg_rewind, else by pg_basebackup.
 set -eu
 : "${PGDATA:=/var/lib/postgresql/15/main}" "${PGHOST:=/var/run/postgresql}" "${PGPORT:=5432}" "${PGUSER:=postgres}"
@@ -36,7 +36,7 @@ run)
 	: >"$PGDATA/standby.signal"
 	if [ -e "$PGDATA/from_active" ]; then
 		rm "$PGDATA/from_active"
-	elif [ -e "$PGDATA/postgresql.auto.conf" ]; then # on its own it would follow whoever has the address of its last primary
+	elif [ -e "$PGDATA/postgresql.auto.conf" ]; then # on its own it would follow any server that has the address of its last primary
 		echo "primary_conninfo = ''" >>"$PGDATA/postgresql.auto.conf"
 	fi
 	exec postgres -D "$PGDATA" ${PGCONFIG:+-c config_file="$PGCONFIG"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps values for one service, and refuses whoever was active before: PUT /NAME, with UNDERSTUDY_TOKEN in the header Token.
+"""Keeps values for one service, and refuses the writes of earlier activations: PUT /NAME, with UNDERSTUDY_TOKEN in the header Token.
 204: kept. 409: a later activation has written already, so the program that asks should end."""
 import http.server, sqlite3, sys
 

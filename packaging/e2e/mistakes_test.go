@@ -39,7 +39,7 @@ func (p *pair) mistakes(t *testing.T) {
 	m.do(t, "rm", "/etc/understudy/instances/empty.env")
 	m.do(t, "journalctl", "--sync") // what was said just now is in it
 	journal := m.do(t, "journalctl", "--no-pager", "--boot", "--output=cat", "--unit=understudy@*")
-	for _, line := range []string{"/etc/understudy/instances/nothing.env is missing: it says what to run", "understudy: no COMMAND follows `--`"} {
+	for _, line := range []string{"/etc/understudy/instances/nothing.env is missing. Write COMMAND= and UNDERSTUDY_ZK= into it", "understudy: no COMMAND follows `--`"} {
 		if !strings.Contains(journal, line) {
 			t.Errorf("the journal does not say %q", line)
 		}

@@ -70,6 +70,6 @@ func (a about) manual(dir string) error {
 
 // changelog is in Debian's form, which has one entry a version; what is new is in CHANGELOG.md beside it.
 func (a about) changelog() []byte {
-	return fmt.Appendf(nil, "understudy (%s) unstable; urgency=medium\n\n  * What is new is told in CHANGELOG.md.\n\n -- %s  %s\n",
+	return fmt.Appendf(nil, "understudy (%s) unstable; urgency=medium\n\n  * What is new is in CHANGELOG.md.\n\n -- %s  %s\n",
 		a.version, os.Getenv("MAINTAINER"), a.date.Format(time.RFC1123Z))
 }
