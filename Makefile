@@ -1,4 +1,4 @@
-VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION   ?= $(shell packaging/version.sh 2>/dev/null || echo dev)
 FUZZTIME  ?= 20s
 HOURS     ?= 200
 FAILOVERS ?= 1000
@@ -18,7 +18,7 @@ build: ## the binary ./understudy, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o understudy .
 
 image: build ## the container image understudy:VERSION, with buildah (or BUILDAH=podman, BUILDAH=docker)
-	$(BUILDAH) build -t understudy:$(subst +,.,$(VERSION)) -f packaging/Containerfile .
+	$(BUILDAH) build -t understudy:$(subst ~,.,$(subst +,.,$(VERSION))) -f packaging/Containerfile .
 
 packages: ## deb and rpm, for amd64 and arm64, in dist/packages
 	$(if $(filter command line environment,$(origin VERSION)),VERSION=$(VERSION)) packaging/build.sh dist/packages

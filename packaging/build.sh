@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the packages into dist/packages: deb and rpm, for amd64 and arm64. Two builds of one commit are bit-identical.
-# VERSION names the version, without it that of git; ARCHS may ask for one architecture only.
+# VERSION names the version, without it packaging/version.sh; ARCHS may ask for one architecture only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset UNDERSTUDY_ZK # a default of --zk
@@ -10,18 +10,7 @@ out=${1:-dist/packages}
 git() { command git -c safe.directory='*' "$@"; } # the checkout may belong to another user
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 MAINTAINER="Understudy maintainers <maintainers@understudy.invalid>"
-# v1.2.3 is 1.2.3, and five commits after it 1.2.3+5.g1a2b3c4; before the first tag it is 0~, the number of commits and the
-# newest one: later versions sort later.
-git_version() {
-	local v
-	if v=$(git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null); then
-		v=${v#v}
-		sed -E 's/-([0-9]+)-g/+\1.g/; s/-dirty/+dirty/; s/-/~/g' <<<"$v"
-	else
-		echo "0~$(git rev-list --count HEAD).g$(git describe --always --dirty | sed 's/-dirty/+dirty/')"
-	fi
-}
-PACKAGE_VERSION=${VERSION:-$(git_version)}
+PACKAGE_VERSION=${VERSION:-$(packaging/version.sh)}
 COMMIT=$(git rev-parse HEAD)
 export SOURCE_DATE_EPOCH MAINTAINER PACKAGE_VERSION
 export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -buildvcs=false"
