@@ -100,8 +100,8 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 	return true, leaving, nil
 }
 
-// Undrain lets a node stand for services again. It tells whether it was drained, and fails for a node that nobody knows. It waits a moment until the node has heard of it: what is
-// ordered next, a switchover or another drain, may need that node.
+// Undrain lets a node stand for services again. It tells whether it was drained, and fails for a node that nobody knows. It waits a moment
+// until the node has heard of it: what is ordered next, a switchover or another drain, may need that node.
 func (c *Cluster) Undrain(ctx context.Context, node string) (changed bool, err error) {
 	at := path.Join(election.DrainedDir(c.root), node)
 	order, err := c.read(ctx, at)

@@ -11,7 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// limits are the keys of a config's limits, by the part of systemd's LimitXXX= that differs.
+// limits are the keys of a config's limits, by what follows Limit in systemd's LimitNOFILE= and the like.
 var limits = map[string]string{
 	"AS": "as", "CORE": "core", "CPU": "cpu", "DATA": "data", "FSIZE": "fsize", "LOCKS": "locks", "MEMLOCK": "memlock", "MSGQUEUE": "msgqueue",
 	"NICE": "nice", "NOFILE": "nofile", "NPROC": "nproc", "RSS": "rss", "RTPRIO": "rtprio", "RTTIME": "rttime", "SIGPENDING": "sigpending", "STACK": "stack",
