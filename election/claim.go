@@ -259,7 +259,7 @@ func (c *Claim) Watch(ctx context.Context) error {
 			return fmt.Errorf("read the breadcrumb: %w", err)
 		}
 		if c.Previous != nil {
-			return fmt.Errorf("%w: the breadcrumb names %s", ErrLost, c.Previous.Node)
+			return fmt.Errorf("%w: the record of the active node gives %s", ErrLost, c.Previous.Node)
 		}
 		if !c.found {
 			c.s.log.Warn("the breadcrumb was deleted, writing it again", "path", c.paths.Crumb())

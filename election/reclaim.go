@@ -82,7 +82,7 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, unanswered *bool) (d
 	case dir.Version != claim.number, dir.Mzxid != claim.czxid:
 		return false, fmt.Errorf("%w: another node has claimed it", ErrLost)
 	case !ours || crumb.Session != claim.crumb.Session:
-		return false, fmt.Errorf("%w: the breadcrumb does not name this activation any more", ErrLost)
+		return false, fmt.Errorf("%w: the record of the active node is not that of this activation any more", ErrLost)
 	}
 	if err := t.setBack(ctx); err != nil {
 		return false, err

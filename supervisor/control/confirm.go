@@ -171,7 +171,7 @@ var errChanged = errors.New("lock or record changed in between")
 // erase deletes the breadcrumb that was read, and none that was written meanwhile. P5 depends on it. A version alone does
 // not tell one breadcrumb from the next, since each begins with version 0: the number of the claim does.
 func (o confirming) erase(ctx context.Context, s facts) error {
-	_, err := ask(ctx, "delete the breadcrumb", func() ([]zk.MultiResponse, error) {
+	_, err := ask(ctx, "delete the record of the active node", func() ([]zk.MultiResponse, error) {
 		return o.conn.Multi(
 			&zk.CheckVersionRequest{Path: o.p.Dir(), Version: s.claim},
 			&zk.DeleteRequest{Path: o.p.Crumb(), Version: s.crumb.stat.Version},

@@ -106,7 +106,7 @@ func (p *Promises) Inherited(session time.Duration) (time.Duration, bool) {
 }
 
 // ErrUnlisted says that the previous active may have gone on without a promise of this node.
-var ErrUnlisted = errors.New("its breadcrumb allows it to keep running without ZooKeeper (failsafe), and it never asked this node: only a proof that its program is dead counts, no delay")
+var ErrUnlisted = errors.New("by its record, the previous node may keep running without ZooKeeper (failsafe), and it never asked this node: only a proof that its program is dead counts, no delay")
 
 // Binding tells until when a previous active of a service may have gone on without ZooKeeper, by this node's promises. It fails
 // with ErrUnlisted when the previous active needs none of them.
@@ -116,7 +116,7 @@ func (p *Promises) Binding(service string, me election.Peer, previous *election.
 	}
 	inherited, known := p.Inherited(time.Duration(previous.SessionMs) * time.Millisecond)
 	if !known || !previous.Failsafe.Lists(me) {
-		return 0, fmt.Errorf("%w (it lists %d)", ErrUnlisted, len(previous.Failsafe.Members))
+		return 0, fmt.Errorf("%w (nodes in its record: %d)", ErrUnlisted, len(previous.Failsafe.Members))
 	}
 	return max(inherited, p.Bound(service)), nil
 }

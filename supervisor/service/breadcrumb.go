@@ -44,7 +44,7 @@ func (b *breadcrumb) noteAlive(ctx context.Context, cand *election.Candidate, tr
 		Pid: l.Pid, Start: l.Start, Program: l.Program, State: l.State, Tracer: l.Tracer, Since: time.Now().UTC(),
 	})
 	if err != nil {
-		b.log.Warn("cannot write to the breadcrumb that processes of the program are alive: another node may take a delay for a proof", "error", err)
+		b.log.Warn("cannot note in the record of the active node that processes of the program are alive: another node may take a delay for a proof", "error", err)
 	}
 }
 
@@ -56,7 +56,7 @@ func (b *breadcrumb) noteNotUndone(ctx context.Context, cand *election.Candidate
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
 	defer cancel()
 	if _, err := cand.Crumb.NotUndone(ctx, tree, names); err != nil {
-		b.log.Warn("cannot write to the breadcrumb that oneshots are not undone: another node may take a delay for a proof", "not undone", names, "error", err)
+		b.log.Warn("cannot note in the record of the active node that oneshots are not undone: another node may take a delay for a proof", "not undone", names, "error", err)
 	}
 }
 
@@ -131,19 +131,19 @@ func (b *breadcrumb) cleared(ctx context.Context, sess *election.Session, cand *
 	}
 	removed, err := cand.Crumb.MarkDead(ctx, named.Tree, dead)
 	if err != nil {
-		b.log.Debug("cannot remove the breadcrumb of a dead program yet", "error", err)
+		b.log.Debug("cannot delete the record of a dead program yet", "error", err)
 		return false
 	}
 	if !removed {
-		b.log.Info("the program that a breadcrumb names is dead; this node does not remove the breadcrumb: it names no tree, or has changed", "by", by)
+		b.log.Info("the program of a record is dead: this node does not delete the record, which names no processes or has changed", "by", by)
 		return true
 	}
-	b.log.Info("the previous program is dead now, with all its processes, as its breadcrumb said", "by", by)
+	b.log.Info("the previous program is dead now, with all its processes, so this node has deleted its record", "by", by)
 	return true
 }
 
 // errLeftover says that a delay proves nothing.
-var errLeftover = errors.New("its breadcrumb names processes of its program that are alive: only a proof that they are dead counts, no delay")
+var errLeftover = errors.New("its record gives processes of its program that are alive: only a proof that they are dead counts, no delay")
 
 func leftoverError(p *election.BreadCrumb) error {
 	l := p.Leftover
@@ -151,7 +151,7 @@ func leftoverError(p *election.BreadCrumb) error {
 }
 
 // errEffects says the same.
-var errEffects = errors.New("by its breadcrumb, its host has not undone what oneshots did: only a proof counts, no delay")
+var errEffects = errors.New("by its record, its host has not undone what oneshots did: only a proof counts, no delay")
 
 // errSurvives says the same of effects that nothing undoes while their host is off.
 var errSurvives = errors.New("what its oneshots did survives a boot of its host: only a proof that it is undone counts, no delay")

@@ -129,7 +129,7 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 		return role.Event{Kind: role.Settled}
 	}
 	report()
-	v.log.Warn("a oneshot is not undone: the lock ends with its session, and the breadcrumb stays", "not undone", v.unit.Owed())
+	v.log.Warn("a oneshot is not undone: the lock ends with its session, and the record of the active node stays", "not undone", v.unit.Owed())
 	v.unit.StartUndo(context.WithoutCancel(ctx)) // only this service's next stay waits for it
 	t.runStandbyHook(ctx)
 	return role.Event{Kind: role.Unsettled}

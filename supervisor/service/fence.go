@@ -146,7 +146,7 @@ func (t *stay) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	if p.Node == "" && len(chain.Steps) > 0 { // a method that does not know the node proves nothing
 		chain.Steps = nil
 		if chain.OnFailure != fencing.Grace {
-			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, so it is unknown which node to fence", fencing.ErrRefused)
+			return fencing.Outcome{}, fmt.Errorf("%w: the record of the previous active node cannot be read, so it is unknown which node to fence", fencing.ErrRefused)
 		}
 	}
 	v.log.Info("fencing the previous node", "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)

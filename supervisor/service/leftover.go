@@ -187,7 +187,7 @@ func (t *stay) settleLeftovers(ctx context.Context) {
 	defer cancel()
 	if t.leftovers.tree != nil && !v.unit.Owes() && ctx.Err() == nil && t.findBreadcrumb(bounded) {
 		if removed, err := t.leftovers.cand.Crumb.MarkDead(bounded, t.leftovers.tree, v.breadcrumb.outlasted(t.leftovers.tree)); !removed {
-			v.log.Debug("cannot remove the breadcrumb of a dead program", "error", err)
+			v.log.Debug("cannot delete the record of a dead program", "error", err)
 		}
 	}
 }
