@@ -75,14 +75,14 @@ func (r Ready) check(p place) {
 		checkPositive(timeout, r.Timeout)
 	case timeout.given():
 		checkNotNegative(timeout, r.Timeout)
-		timeout.noWay("tcp:, http:, exec:, notify: or after:")
+		timeout.noEffect("a way to check", "tcp:, http:, exec:, notify: or after:")
 	}
 }
 
-// noWay warns of a check whose settings are given without a way to check. Defaults may leave that to the services.
-func (p place) noWay(ways string) {
+// noEffect warns of settings that are given without what they belong to. Defaults may leave that to the services.
+func (p place) noEffect(without, add string) {
 	if p.keys[0][0] != "defaults" {
-		p.warn("has no effect without a way to check: add %s", ways)
+		p.warn("has no effect without %s: add %s", without, add)
 	}
 }
 
@@ -98,7 +98,7 @@ func (h HealthCheck) check(p place) {
 	checkNotNegative(p.key("start_delay"), h.StartDelay)
 	checkBetween(p.key("failures"), h.Failures, 1, mostFailures)
 	if h.Way() == "" && p.given() {
-		p.noWay("exec:, http: or tcp:")
+		p.noEffect("a way to check", "exec:, http: or tcp:")
 	}
 }
 
@@ -110,6 +110,6 @@ func (c Precheck) check(p place) {
 	checkPositive(p.key("interval"), c.Interval)
 	checkPositive(p.key("timeout"), c.Timeout)
 	if len(c.Exec) == 0 && p.given() {
-		p.noWay("exec:")
+		p.noEffect("a way to check", "exec:")
 	}
 }

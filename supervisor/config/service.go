@@ -163,8 +163,11 @@ func (h Hooks) check(p place) {
 	for i, hook := range h.all() {
 		at := p.key(hookNames[i])
 		hook.Command.checkGiven(at.key("command"))
-		if len(hook.Command) > 0 {
+		switch {
+		case len(hook.Command) > 0:
 			checkPositive(at.key("timeout"), hook.Timeout)
+		case at.given():
+			at.noEffect("a command", "command:")
 		}
 	}
 }
