@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -197,7 +198,11 @@ func TestSecretIsNeverShown(t *testing.T) {
 		"services: {s: {command: sh, env_file: "+env+"}}\n")
 	misplaced := write("m.yaml", "node: n\nzookeeper: {servers: [a], auth: {scheme: digest, file: \"me:hunter2\"}}\nservices: {s: {command: sh}}\n")
 	short := write("s.yaml", "node: n\nzookeeper: {servers: [a], auth: \"me:hunter2\"}\nservices: {s: {command: sh}}\n")
-	for _, file := range []string{file, misplaced, short} {
+	files := []string{file, misplaced, short, secret} // the last, and those below, are not YAML, or no config
+	for i, text := range []string{"hunter2\n", "hunter2: x\n", "- hunter2\n", "*hunter2\n", "\"hunter2\n", "@hunter2\n", "x\nhunter2: y\n"} {
+		files = append(files, write(fmt.Sprint("secret", i), text))
+	}
+	for _, file := range files {
 		for _, flags := range [][]string{{}, {"--json"}, {"--effective"}, {"--effective", "--json"}} {
 			_, out, errs := says(t, append([]string{"check", "--config", file}, flags...)...)
 			if strings.Contains(out+errs, "hunter2") || out+errs == "" {

@@ -148,10 +148,11 @@ var (
 	noValue  = regexp.MustCompile("(?:^|[:,[{-])[ \t]*([@`])") // what no value may begin with
 )
 
-// misread is a complaint about one word of a line, in an operator's words, and where that stands.
+// misread is a complaint about one word of a line, in an operator's words, and where that stands. It does not show the word, which may be
+// a secret.
 func misread(said string, line []byte) (plain string, at int, ok bool) {
 	if m := noAnchor.FindStringSubmatch(said); m != nil {
-		return fmt.Sprintf("*%[1]s is used, and no &%[1]s defines it", m[1]), max(bytes.Index(line, []byte("*"+m[1])), 0), true
+		return "quote the value: * begins an alias, and no & defines it", max(bytes.Index(line, []byte("*"+m[1])), 0), true
 	}
 	if m := noValue.FindSubmatchIndex(line); m != nil && said == "found character that cannot start any token" {
 		return fmt.Sprintf("quote the value: %s cannot begin one", line[m[2]:m[3]]), m[2], true
