@@ -208,7 +208,7 @@ func (f *checkFlags) here(r config.LoadResult) (config.LoadResult, config.Faults
 		return r, nil
 	}
 	warnings := r.Here()
-	_, faults := r.Dangers(lookPatience)
+	_, faults, _ := r.Dangers(lookPatience)
 	c := r.Config
 	_, secret := credentials(c)
 	_, keys := listen(c, hclog.NewNullLogger())

@@ -32,10 +32,14 @@ type follower struct {
 	hangup  chan struct{}
 	read    func() // is called when the config has been read because that was asked for
 
-	first, last *config.Config // as this process was started, and as it was handed on last
-	fault       string         // that was handed on last
-	sum         string         // of the files, in force
-	warned      []string       // of the config that was handed on last
+	first, last *config.Config  // as this process was started, and as it was handed on last
+	fault       string          // that was handed on last
+	sum         string          // of the files, in force
+	warned      []string        // of the config that was handed on last
+	files       config.Files    // that the process was started with
+	hurried     bool            // who can change them was not looked at for long
+	matter      map[string]bool // whose events do: files, links, and directories with all that is in them
+	looked      map[string]bool // whose events do, too: warnings may be about them
 }
 
 // Several changes that come together are one.
@@ -61,13 +65,19 @@ func (f *follower) run(ctx context.Context) error {
 		events, errs = watcher.Events, watcher.Errors
 	}
 	watched := map[string]bool{}
-	f.watch(watcher, watched, config.Read(f.flags.cluster.Config, f.flags.node).Files)
-	f.reload(ctx, watcher, watched, false) // it may have changed between the start and the watching
+	f.watch(watcher, watched, f.files)
+	r := config.Read(f.flags.cluster.Config, f.flags.node)
+	if f.watch(watcher, watched, r.Files) || r.Sum != f.sum || f.hurried { // changed between the start and the watching, or not looked at well
+		f.reload(ctx, watcher, watched, false)
+	}
 	var due <-chan time.Time
 	var began time.Time
 	for {
 		select {
 		case ev := <-events:
+			if !watched[ev.Name] && !f.looked[ev.Name] && !f.matter[ev.Name] && !f.matter[filepath.Dir(ev.Name)] { // as a log beside the config
+				continue
+			}
 			if ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
 				delete(watched, ev.Name) // a directory that comes again is another one
 			}
@@ -91,15 +101,15 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// linked lists the directories of all links on the way to a file: each of them may be swapped.
-func linked(file string) (dirs []string) {
+// linked lists all links on the way to a file, each of which may be swapped, and the file itself.
+func linked(file string) (paths []string) {
 	for range 40 {
 		dir, parts := "/", strings.Split(strings.Trim(filepath.Clean(file), "/"), "/")
 		next := ""
 		for i, part := range parts {
 			path := filepath.Join(dir, part)
 			if target, err := os.Readlink(path); err == nil {
-				dirs = append(dirs, dir)
+				paths = append(paths, path)
 				if !filepath.IsAbs(target) {
 					target = filepath.Join(dir, target)
 				}
@@ -109,11 +119,11 @@ func linked(file string) (dirs []string) {
 			dir = path
 		}
 		if next == "" {
-			return append(dirs, filepath.Dir(dir))
+			return append(paths, dir)
 		}
 		file = next
 	}
-	return dirs
+	return paths
 }
 
 // watch watches directories: a file that is replaced is another one. It tells whether any is new.
@@ -122,13 +132,17 @@ func (f *follower) watch(w *fsnotify.Watcher, watched map[string]bool, files con
 		return false
 	}
 	wanted := map[string]bool{}
-	for _, dir := range files.Directories() {
-		wanted[dir] = true
+	f.matter = map[string]bool{}
+	for _, dir := range files.Dirs {
+		wanted[dir], f.matter[dir] = true, true
 	}
+	paths := slices.Concat(files.Config, files.Env)
 	for _, file := range files.Config {
-		for _, dir := range linked(file) {
-			wanted[dir] = true
-		}
+		paths = append(paths, linked(file)...)
+	}
+	for _, path := range paths {
+		dir := filepath.Dir(path)
+		wanted[dir], f.matter[path] = true, true
 	}
 	for dir := range wanted {
 		if watched[dir] {
@@ -159,6 +173,9 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		r = config.Read(f.flags.cluster.Config, f.flags.node)
 	}
 	l, err := f.flags.settle(f.cmd, r, lookPatience)
+	if l.looked != nil {
+		f.looked = l.looked
+	}
 	c := l.Config
 	if err == nil && len(c.Services) == 0 && len(f.last.Services) > 0 { // as a file that was cut off while it was written
 		err = fmt.Errorf("%s has no services any more: nothing is stopped; to stop all of them, stop understudy", f.flags.cluster.Config)

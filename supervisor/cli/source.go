@@ -37,8 +37,10 @@ type commandFlags struct {
 // loaded is the config of a run.
 type loaded struct {
 	*config.Config
-	warnings config.Faults // dangerous settings
-	sum      string        // of the files; empty: it is made of flags
+	warnings config.Faults   // dangerous settings
+	sum      string          // of the files; empty: it is made of flags
+	files    config.Files    // that it was read from
+	looked   map[string]bool // the files that warnings may be about
 }
 
 // defaultAgent is where an agent listens that has a secret.
@@ -145,9 +147,9 @@ func (f *runFlags) configFile() string {
 
 // settle puts the flags that go with a file over what it says, and refuses what cannot be run here.
 func (f *runFlags) settle(cmd *cobra.Command, r config.LoadResult, patience time.Duration) (loaded, error) {
-	warnings, refused := r.Dangers(patience)
+	warnings, refused, looked := r.Dangers(patience)
 	r = r.Refused(refused)
-	l, err := loaded{r.Config, warnings, r.Sum}, r.Err()
+	l, err := loaded{r.Config, warnings, r.Sum, r.Files, looked}, r.Err()
 	if err == nil {
 		err = f.cluster.apply(l.Config)
 	}

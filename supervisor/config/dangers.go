@@ -16,17 +16,21 @@ import (
 
 // Dangers are what others may do by a config: its warnings that tell of that, and, refused, what would let another user become root, as
 // this process is: a config, a hook, a way of fencing, or the environment of a program of root, that somebody else can change. Without
-// root that is told among the warnings. Files are looked at, which may be on a file system that does not answer: no longer than patience.
-func (r LoadResult) Dangers(patience time.Duration) (warnings, refused Faults) {
+// root that is told among the warnings. The files that are looked at may be on a file system that does not answer: no longer than patience.
+func (r LoadResult) Dangers(patience time.Duration) (warnings, refused Faults, files map[string]bool) {
 	if r.Config == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	type looked struct{ warnings, refused Faults }
+	type looked struct {
+		warnings, refused Faults
+		files             map[string]bool
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	l, err := wait.Call(ctx, func() (looked, error) { // for as long as the file system hangs
-		warnings, refused := r.look(machineCheck{dangers: true})
-		return looked{warnings, refused}, nil
+		s := machineCheck{dangers: true, looked: map[string]bool{}}
+		warnings, refused := r.look(s)
+		return looked{warnings, refused, s.looked}, nil
 	}, nil)
 	if warnings, refused = l.warnings, l.refused; err != nil {
 		warnings = Faults{{File: r.Files.Config[0], Danger: true, Message: "a file system does not answer: it is unknown who can change or read the files that are named here"}}
@@ -34,7 +38,7 @@ func (r LoadResult) Dangers(patience time.Duration) (warnings, refused Faults) {
 	if os.Geteuid() != 0 {
 		warnings, refused = append(warnings, refused...), nil
 	}
-	return slices.DeleteFunc(slices.Concat(r.Warnings, warnings), func(f Fault) bool { return !f.Danger }), refused
+	return slices.DeleteFunc(slices.Concat(r.Warnings, warnings), func(f Fault) bool { return !f.Danger }), refused, l.files
 }
 
 // Refused is the result with dangers that are refused among its faults.
@@ -61,6 +65,9 @@ func (s *machineCheck) files() {
 func (s *machineCheck) own(p path, name string, use safefile.Purpose, refuse bool) {
 	if name == "" {
 		return
+	}
+	if s.looked != nil {
+		s.looked[name] = true
 	}
 	if err := safefile.Own(name, use); err != nil {
 		s.tell(p, err.Error(), refuse)

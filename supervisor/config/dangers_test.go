@@ -84,7 +84,7 @@ services:
 				t.Fatal(r.Err())
 			}
 			var got []string
-			warnings, refused := r.Dangers(time.Minute)
+			warnings, refused, _ := r.Dangers(time.Minute)
 			for _, f := range refused {
 				got = append(got, strings.ReplaceAll(f.String(), dir+"/", ""))
 			}
@@ -165,7 +165,7 @@ services:
 		if r.Err() != nil {
 			t.Fatal(r.Err())
 		}
-		warnings, refused := r.Dangers(time.Minute)
+		warnings, refused, _ := r.Dangers(time.Minute)
 		if len(refused) > 0 {
 			t.Errorf("refused: %v", refused)
 		}
@@ -222,7 +222,7 @@ func TestSecretsInAConfigForAllToReadAreWarnedOf(t *testing.T) {
 			if r.Err() != nil {
 				t.Fatal(r.Err())
 			}
-			warnings, _ := r.Dangers(time.Minute)
+			warnings, _, _ := r.Dangers(time.Minute)
 			var keys []string
 			for _, w := range warnings {
 				if strings.Contains(w.String(), "hunter2") || w.File != part || !strings.HasSuffix(w.Message, "chmod 600 "+part) {

@@ -81,6 +81,7 @@ type machineCheck struct {
 	loader  *loader
 	dangers bool // only what others may do is asked: no account is looked up, which may take long
 	rivals  func() map[string]string
+	looked  map[string]bool // the files; nil: nobody asks
 }
 
 func (s *machineCheck) warn(p path, message string) {
