@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,5 +128,19 @@ u.yaml:8:52: services.s.capabilities.ambient: only a supervisor that runs as roo
 	r := newLoader("u.yaml", disk{}).load([]byte(src))
 	if diff := cmp.Diff(want, r.Here().Error()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A path is no bare name.
+func TestAProgramInThisDirectoryIsFound(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("own", nil, 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{"./own": "<nil>", "./none": "./none: no such file or directory", "own": "own is not in PATH"} {
+		s := Service{Processes: []Process{{Program: Program{Command: Command{command}}}}}
+		if got := fmt.Sprint(s.Lacks()); got != want {
+			t.Errorf("%s: %q", command, got)
+		}
 	}
 }

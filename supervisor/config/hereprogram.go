@@ -149,7 +149,7 @@ func find(name string, g Program) (string, error) {
 		return "", errors.New(" is not found in the PATH of env")
 	}
 	if !bare && !filepath.IsAbs(name) {
-		name = filepath.Join(g.WorkingDir, name)
+		name, _ = filepath.Abs(filepath.Join(g.WorkingDir, name)) // else ./prog would become a bare name
 	}
 	at, err := exec.LookPath(name)
 	if !bare {
