@@ -105,7 +105,7 @@ func (m FenceOne) check(p place) {
 	switch {
 	case m.Agent != nil:
 		key, timeout = "agent", m.Agent.Timeout
-		if p.node.Fencing.Agent == nil {
+		if !p.asks {
 			p.key(key).fault("needs an agent here and on every other node: write fencing: {agent: {listen: ..., secret_file: ...}} at the top of the file")
 		}
 	case m.Exec != nil:

@@ -165,6 +165,34 @@ u.yaml:18:49: services.b.nodes.".n": ".n": a name must not start with a dot
 	}
 }
 
+// Agents that each node has of its own are as good as one at the top of the file.
+func TestEachNodeMayHaveAnAgentOfItsOwn(t *testing.T) {
+	const src = `node:
+  n1: {fencing: {agent: {listen: "192.0.2.1:8438", secret_file: /secret}}}
+  n2: {http: {listen: ":1"}}
+zookeeper: {servers: [zk1]}
+services:
+  a: {command: x, on_zookeeper_loss: failsafe, fencing: {methods: [agent: {}]}}
+`
+	lacks := []string{
+		"u.yaml:6:38: services.a.on_zookeeper_loss: failsafe asks the other nodes through their fencing agents: set fencing.agent, here and on all nodes",
+		"u.yaml:6:75: services.a.fencing.methods[0].agent: needs an agent here and on every other node: write fencing: {agent: {listen: ..., secret_file: ...}} at the top of the file",
+	}
+	both := strings.Replace(src, `http: {listen: ":1"}`, `fencing: {agent: {listen: "192.0.2.2:8438", secret_file: /secret}}`, 1)
+	for _, c := range []struct {
+		src, node string
+		want      []string
+	}{{both, "n1", nil}, {both, "n2", nil}, {both, "elsewhere", lacks}, {src, "n1", lacks}, {src, "n2", lacks}} {
+		var got []string
+		for _, f := range nodeConfig(t, c.src, c.node).Faults {
+			got = append(got, f.String())
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("on %s: %s", c.node, diff)
+		}
+	}
+}
+
 func TestANodeThatIsSpeltOtherwiseIsMentioned(t *testing.T) {
 	for _, c := range []struct{ src, node, want string }{
 		{strings.Replace(oneFile, "db-2: {command", "db2: {command", 1), "db-1", `services.two.nodes.db2: node: has no such node (did you mean "db-2"?)`},

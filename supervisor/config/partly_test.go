@@ -14,6 +14,7 @@ func TestTheZooKeeperPartIsReadFromAFaultyFile(t *testing.T) {
 		"a key misspelt":   {servers + "services: {web: {comand: [sleep, \"1\"]}}\n", ""},
 		"no YAML after it": {servers + "services: {web: {command: [sleep\n", ""},
 		"no YAML before":   {"services: {web: [\n" + servers, ""},
+		"nothing else":     {servers, ""},
 		"its own fault":    {"zookeeper: {servers: [zk1], rot: /x}\nservices: {}\n", "unknown key"},
 		"no YAML in it":    {"zookeeper: {servers: [zk1\nservices: {}\n", "not YAML"},
 	} {
@@ -28,7 +29,7 @@ func TestTheZooKeeperPartIsReadFromAFaultyFile(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || len(ignored) == 0 || got.ZooKeeper.Root != "/other" && name != "" {
+		if err != nil || (len(ignored) == 0) != (name == "nothing else") || got.ZooKeeper.Root != "/other" && name != "" {
 			t.Errorf("%s: %+v, ignored %v, %v", name, got, ignored, err)
 		}
 	}

@@ -11,6 +11,7 @@ type report struct {
 	says            func(path) bool // whether a file says it, rather than a default
 	node            *Config         // the keys that are not of one service
 	on              string          // the node whose overrides are looked at; "": what holds for all
+	asks            bool            // whether that node, or the one that is wanted, has a fencing agent
 }
 
 // found is one entry of a report, wherever its keys came from.

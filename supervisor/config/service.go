@@ -85,7 +85,7 @@ func (w written) check(p place) {
 
 // unproved reports whether only a delay follows the loss of a host.
 func (w written) unproved(p place) bool {
-	return len(w.Fencing.Methods) == 0 && p.node.Fencing.Agent == nil && p.node.Watchdog.Mode != WatchdogRequired
+	return len(w.Fencing.Methods) == 0 && !p.asks && p.node.Watchdog.Mode != WatchdogRequired
 }
 
 // checkProcesses checks each process, and that they fit together.
@@ -179,7 +179,7 @@ func (on OnLoss) check(p place) {
 	if on != OnLossFailsafe {
 		return
 	}
-	if p.node.Fencing.Agent == nil {
+	if !p.asks {
 		p.and(p.top("fencing", "agent")).fault("failsafe asks the other nodes through their fencing agents: set fencing.agent, here and on all nodes")
 	}
 	both := p.and(p.top("zookeeper", "session_timeout"))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"slices"
@@ -25,6 +26,7 @@ func (c *Config) Validate() error {
 // check has each section check itself, and then what services have to be together.
 func (doc document) check(r *report) {
 	r.node = &doc.Config
+	r.asks = cmp.Or(doc.Fencing.Agent, doc.Node.keys[doc.Config.Node].Fencing.Agent) != nil
 	if message := nameFault(doc.Config.Node); message != "" && r.on == "" {
 		r.top("node").fault("%s", message)
 	}
@@ -39,7 +41,7 @@ func (doc document) check(r *report) {
 	doc.Watchdog.check(r.top("watchdog"))
 	// Nothing to run yet is fine where that is said, and where files that are still to come may bring it.
 	if p := r.top("services"); doc.Services == nil && !p.given() && !slices.ContainsFunc(doc.Include, isGlob) {
-		p.fault("missing: there is nothing to run (write `services: {}` if you mean that)")
+		p.fault(nothingToRun)
 	}
 	logs, owners := map[string]string{}, map[string]string{}
 	held := map[Contain]string{} // who wants its processes held so
@@ -56,6 +58,8 @@ func (doc document) check(r *report) {
 		service.Contain.checkAlike(p.key("contain"), held)
 	}
 }
+
+const nothingToRun = "missing: there is nothing to run (write `services: {}` if you mean that)"
 
 // checkAlike refuses what one supervisor cannot do: it holds all its services in one way.
 func (c Contain) checkAlike(p place, held map[Contain]string) {
