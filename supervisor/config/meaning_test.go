@@ -308,7 +308,7 @@ services: {one: {user: app}, two: {user: other, command: x}, three: {processes: 
 }
 
 func TestSizeIsWrittenAsItIsRead(t *testing.T) {
-	for text, want := range map[string]Size{"0": 0, "1": 1, "1023": 1023, "1KiB": 1024, "50MiB": 50 << 20, "3 GiB": 3 << 30, "2TiB": 2 << 40, "1536KiB": 1536 << 10, "7B": 7} {
+	for text, want := range map[string]Size{"0": 0, "1": 1, "1023": 1023, "1KiB": 1024, "50MiB": 50 << 20, "3 GiB": 3 << 30, "2TiB": 2 << 40, "1536KiB": 1536 << 10, "7B": 7, "1MB": 1e6, "2kB": 2000} {
 		var got, again Size
 		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
 			t.Errorf("%s: %d, %v", text, got, err)

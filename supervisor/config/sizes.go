@@ -18,14 +18,14 @@ type Size int64
 var units = []struct {
 	name  string
 	bytes uint64
-}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}}
 
 // String is the size in the largest unit that gives a whole number.
 func (s Size) String() string { return sizeText(uint64(s)) }
 
 func sizeText(bytes uint64) string {
 	for _, unit := range units {
-		if unit.bytes > 1 && bytes > 0 && bytes%unit.bytes == 0 {
+		if strings.HasSuffix(unit.name, "iB") && bytes > 0 && bytes%unit.bytes == 0 {
 			return strconv.FormatUint(bytes/unit.bytes, 10) + unit.name
 		}
 	}
@@ -35,7 +35,7 @@ func sizeText(bytes uint64) string {
 // MarshalText writes what UnmarshalText reads.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads 1048576, 1024KiB and 1MiB.
+// UnmarshalText reads 1048576, 1024KiB and 1MiB. 1MB is 1000000.
 func (s *Size) UnmarshalText(text []byte) error {
 	bytes, err := parseSize(string(text))
 	if err != nil {
@@ -68,7 +68,7 @@ func parseSize(text string) (uint64, error) {
 	return n * unit, nil
 }
 
-// binaryUnit is the hint for those who write 50MB, 50M or 50mib.
+// binaryUnit is the hint for those who write 50M or 50mib.
 func binaryUnit(text string) string {
 	digits := strings.TrimRight(text, "KMGTkmgtiIbB ")
 	unit := strings.ToUpper(strings.TrimLeft(text[len(digits):], " "))
