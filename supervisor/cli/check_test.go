@@ -245,7 +245,7 @@ func TestCheckFailsWhereRunWould(t *testing.T) {
 		if code, out, _ := says(t, "check", "--node", "n", "--elsewhere", file); code != 0 || strings.Contains(out, gone) {
 			t.Errorf("%s, elsewhere: code %d\n%s", keys, code, out)
 		}
-		if code, _, errs := says(t, "run", "--node", "n", "--config", file); code == 0 || !strings.Contains(errs, gone+": no such file or directory") {
+		if code, _, errs := says(t, "run", "--node", "n", "--config", file); code != 2 || !strings.Contains(errs, file+at+gone+": no such file or directory") {
 			t.Errorf("%s: run ends with %d: %s", keys, code, errs)
 		}
 	}

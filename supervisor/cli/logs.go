@@ -48,6 +48,14 @@ func logsCommand() *cobra.Command {
 }
 
 func (f *logsFlags) show(ctx context.Context, service string) error {
+	if absentFile(f.Config) && f.set != nil && !f.set.Changed("config") {
+		where, asking := "", f.clusterFlags
+		asking.Config = ""
+		if asked := asking.quickStatus(ctx, quickly, service).Services; len(asked) > 0 && asked[0].Active != "" {
+			where = service + " is active on " + asked[0].Active + ". "
+		}
+		return usage("%s%s does not exist, and without a config the output is in the supervisor's own log: see `journalctl`, `docker logs` or `kubectl logs`", where, f.Config)
+	}
 	c, err := f.read()
 	if err != nil {
 		return err
@@ -107,9 +115,6 @@ func activeElsewhere(s control.ServiceStatus, host, file string) string {
 // read reads the config that names the files.
 func (f *logsFlags) read() (*config.Config, error) {
 	c, ignored, err := config.LoadPartly(f.Config)
-	if absentFile(f.Config) && f.set != nil && !f.set.Changed("config") {
-		return nil, usage("%s does not exist, and without a config the output is in the supervisor's own log: see `journalctl`, `docker logs` or `kubectl logs`", f.Config)
-	}
 	if err != nil {
 		return nil, usage("--config: %s", oneLine(err))
 	}

@@ -67,7 +67,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	systemd := startedBy(log)
 	auth, err := credentials(c)
 	if err != nil {
-		return err
+		return l.placed(err)
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -84,10 +84,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	tellExposure(c.ZooKeeper, log)
 	next.Begin(handoff.OfferOf(conf.Node, conf.Root, conf.Servers), log)
 	if conf.Agent, err = listen(c, log); err != nil {
-		if f.configFile() == "" {
-			return inFlags(err)
-		}
-		return err
+		return l.placed(err)
 	}
 	if c.Watchdog.Mode != config.WatchdogOff {
 		conf.Watchdog = &c.Watchdog

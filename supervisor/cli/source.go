@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,10 +38,20 @@ type commandFlags struct {
 // loaded is the config of a run.
 type loaded struct {
 	*config.Config
-	warnings config.Faults   // dangerous settings
-	sum      string          // of the files; empty: it is made of flags
-	files    config.Files    // that it was read from
-	looked   map[string]bool // the files that warnings may be about
+	warnings config.Faults                          // dangerous settings
+	sum      string                                 // of the files; empty: it is made of flags
+	files    config.Files                           // that it was read from
+	looked   map[string]bool                        // the files that warnings may be about
+	at       func(key, message string) config.Fault // nil: no file has the keys
+}
+
+// placed is an error that begins with a key, as one of the file.
+func (l loaded) placed(err error) error {
+	if l.at == nil {
+		return inFlags(err)
+	}
+	key, message, _ := strings.Cut(err.Error(), ": ")
+	return usageError{config.Faults{l.at(key, message)}}
 }
 
 // defaultAgent is where an agent listens that has a secret.
@@ -149,7 +160,7 @@ func (f *runFlags) configFile() string {
 func (f *runFlags) settle(cmd *cobra.Command, r config.LoadResult, patience time.Duration) (loaded, error) {
 	warnings, refused, looked := r.Dangers(patience)
 	r = r.Refused(refused)
-	l, err := loaded{r.Config, warnings, r.Sum, r.Files, looked}, r.Err()
+	l, err := loaded{r.Config, warnings, r.Sum, r.Files, looked, r.At}, r.Err()
 	if err == nil {
 		err = f.cluster.apply(l.Config)
 	}

@@ -63,6 +63,8 @@ func (f *runFlags) missed(ctx context.Context, w *lockWait, node, service string
 
 // holder tells who has the lock of a service, or why nobody has.
 func (f *runFlags) holder(ctx context.Context, node, service string) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // for both
+	defer cancel()
 	s := f.cluster.quickStatus(ctx, time.Second, service)
 	if len(s.Services) == 0 { // it is unknown, or no server answers
 		s = f.cluster.quickStatus(ctx, time.Second)
