@@ -19,6 +19,7 @@ type Told struct {
 	Stands   bool    // its node would take the lock
 	Priority int
 	Chosen   bool // an operator wants it
+	Gives    bool // an operator wants any other one: it comes after those that have all its data
 	Forced   bool // whatever data others have
 }
 
@@ -146,10 +147,19 @@ func (r Rules) Judge(all []Told) Verdict {
 	if len(fit) == 0 {
 		return Verdict{Why: fmt.Sprintf("the copy on %s has the newest data, but its node cannot take the service", best.Node)}
 	}
-	first := slices.MaxFunc(fit, func(a, b Told) int {
-		return cmp.Or(chosen(a)-chosen(b), cmp.Compare(a.Priority, b.Priority), newer(a, b))
-	})
+	first := slices.MaxFunc(fit, preferred)
+	if first.Gives {
+		others := slices.DeleteFunc(fit, func(t Told) bool { return t.Gives || *t.Position < *first.Position })
+		if len(others) > 0 {
+			first = slices.MaxFunc(others, preferred)
+		}
+	}
 	return Verdict{Node: first.Node}
+}
+
+// preferred orders copies that may be promoted.
+func preferred(a, b Told) int {
+	return cmp.Or(chosen(a)-chosen(b), cmp.Compare(a.Priority, b.Priority), newer(a, b))
 }
 
 // unknown is why a copy does not count.

@@ -21,6 +21,7 @@ func TestTheNewestDataWins(t *testing.T) {
 	forced := func(c Told) Told { c.Forced = true; return c }
 	toward := func(token int64, c Told) Told { c.Toward = token; return c }
 	tied := func(c Told) Told { c.Tied = true; return c }
+	gives := func(c Told) Told { c.Gives = true; return c }
 	leaves := func(c Told) Told { c.Stands = false; return c }
 	for name, c := range map[string]struct {
 		rules Rules
@@ -47,6 +48,13 @@ func TestTheNewestDataWins(t *testing.T) {
 		"one that only holds data counts":           {Rules{Promoted: 5, From: 2}, []Told{leaves(copyOf("a", 5, at(1))), copyOf("b", 5, at(1))}, "b", ""},
 		"and keeps older data from being promoted":  {Rules{Promoted: 5, From: 2}, []Told{leaves(copyOf("a", 5, at(2))), copyOf("b", 5, at(1))}, "", "the copy on a has the newest data, but its node cannot take the service"},
 		"of equal ones the first by name":           {Rules{Promoted: 5}, []Told{copyOf("b", 5, at(1)), copyOf("a", 5, at(1))}, "a", ""},
+		"one that does not give it away":            {Rules{Promoted: 5}, []Told{gives(copyOf("a", 5, at(1))), copyOf("b", 5, at(1))}, "b", ""},
+		"though that one is preferred":              {Rules{Promoted: 5}, []Told{gives(preferred(copyOf("a", 5, at(1)))), copyOf("b", 5, at(1)), copyOf("c", 5, at(1))}, "b", ""},
+		"or lacks what it has":                      {Rules{Promoted: 5, MaxLag: 10}, []Told{gives(preferred(copyOf("a", 5, at(1)))), copyOf("b", 5, at(2))}, "b", ""},
+		"and not if only it has the newest data":    {Rules{Promoted: 5}, []Told{gives(copyOf("a", 5, at(2))), copyOf("b", 5, at(1))}, "a", ""},
+		"within max_lag either":                     {Rules{Promoted: 5, MaxLag: 10}, []Told{gives(copyOf("a", 5, at(2))), copyOf("b", 5, at(1))}, "a", ""},
+		"and not if the others cannot":              {Rules{Promoted: 5}, []Told{gives(copyOf("a", 5, at(1))), leaves(copyOf("b", 5, at(1)))}, "a", ""},
+		"nor where they have other data":            {Rules{Promoted: 5, MaxLag: 10}, []Told{gives(copyOf("a", 5, at(1))), copyOf("b", 4, at(1))}, "a", ""},
 		"one on its way has nothing newer":          {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), toward(5, copyOf("b", 4, at(10)))}, "a", ""},
 		"or may have":                               {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), toward(5, copyOf("b", 4, at(11)))}, "", "the copy on b may have newer data than that on a: it may have followed the lost primary"},
 		"or of a newer promotion":                   {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 4, at(10)), toward(5, copyOf("b", 4, at(9)))}, "", "the copy on b may have newer data than that on a: it may have followed the lost primary"},
@@ -82,7 +90,7 @@ func FuzzJudge(f *testing.F) {
 		var all []Told
 		for ; len(raw) >= 4 && len(all) < 20; raw = raw[4:] {
 			c := Told{
-				Node: strings.Repeat("n", len(all)+1), Priority: int(raw[0] % 4), Followed: int64(raw[1] % 8), Toward: int64(raw[1] >> 3 % 8), Stands: raw[3]&1 > 0, Chosen: raw[3]&4 > 0, Tied: raw[3]&8 > 0,
+				Node: strings.Repeat("n", len(all)+1), Priority: int(raw[0] % 4), Followed: int64(raw[1] % 8), Toward: int64(raw[1] >> 3 % 8), Stands: raw[3]&1 > 0, Chosen: raw[3]&4 > 0, Tied: raw[3]&8 > 0, Gives: raw[3]&16 > 0,
 			}
 			if raw[3]&2 > 0 {
 				c.Position = at(uint64(raw[2]))
@@ -106,6 +114,9 @@ func FuzzJudge(f *testing.F) {
 			t.Fatalf("%+v is promoted", c)
 		}
 		for _, c := range all {
+			if mine := all[i]; mine.Gives && !c.Gives && c.Stands && c.Followed == mine.Followed && c.Position != nil && *c.Position >= *mine.Position && (c.Toward == 0 || promoted == 0) {
+				t.Fatalf("%+v is promoted again, and not %+v", mine, c)
+			}
 			if mine := all[i]; c.Tied && c.Position != nil && c.Followed+c.Toward > 0 && promoted != 0 && mine.Followed == promoted && c.Followed <= promoted && *c.Position > *mine.Position && *c.Position-*mine.Position > lag {
 				t.Fatalf("%+v is promoted beside %+v", mine, c)
 			}

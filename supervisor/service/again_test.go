@@ -133,3 +133,65 @@ func TestACopyThatMayHaveFollowedOnItsOwnIsTakenIntoAccount(t *testing.T) {
 		}
 	}
 }
+
+// A switchover that names no node goes to another one, whose copy is as good. So says each node.
+func TestOfEqualCopiesAnotherOneThanThatWhichGivesTheServiceAwayIsPromoted(t *testing.T) {
+	nine, ten := uint64(9), uint64(10)
+	now := time.Now()
+	for name, c := range map[string]struct {
+		order  *election.Switchover
+		theirs *uint64
+		want   string
+	}{
+		"nobody ordered anything":            {nil, &ten, "a"},
+		"the first by name gives it away":    {&election.Switchover{From: "a"}, &ten, "b"},
+		"the other one does":                 {&election.Switchover{From: "b"}, &ten, "a"},
+		"it has the newest data":             {&election.Switchover{From: "a"}, &nine, "a"},
+		"it is given to the one that has":    {&election.Switchover{From: "b", To: "a"}, &ten, "a"},
+		"and it is given to the other one":   {&election.Switchover{From: "a", To: "b"}, &ten, "b"},
+		"which lacks data":                   {&election.Switchover{From: "a", To: "b"}, &nine, "a"},
+		"the one that is to take it is away": {&election.Switchover{From: "a", To: "c"}, &ten, "a"},
+		"the other one has not told of any":  {&election.Switchover{From: "a"}, nil, "a"},
+	} {
+		for _, me := range []string{"a", "b"} {
+			v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{PositionsFrom: 1}}}, func(n *LocalNode) { n.Self.Node = me })
+			if c.order != nil {
+				c.order.Deadline = now.Add(time.Hour)
+			}
+			v.inbox.intents.learn(election.Intents{Control: election.Control{Switchover: c.order}})
+			both := map[string]election.CopyReport{
+				"a": {Node: "a", Followed: 5, Position: &ten, Vacancy: 7, Stands: true}, "b": {Node: "b", Followed: 5, Position: c.theirs, Vacancy: 7, Stands: true},
+			}
+			seen := election.CopiesSeen{Promoted: election.Promotion{Token: 5}, Copies: []election.CopyReport{both["a"], both["b"]}}
+			if got := (&comparing{v: v}).verdict(v.Given(), seen, 7, both[me]); got.Node != c.want {
+				t.Errorf("%s: %s says %+v, want %s", name, me, got, c.want)
+			}
+		}
+	}
+}
+
+// The node that gives the service away leaves the others time to tell of their copies, as that of a plain service leaves them the lock.
+func TestWhoGivesTheServiceAwayWaitsLongerForTheOthersPositions(t *testing.T) {
+	for name, c := range map[string]struct {
+		order *election.Switchover
+		want  time.Duration
+	}{
+		"nobody ordered anything":  {nil, askFor},
+		"it gives it to any":       {&election.Switchover{From: "a"}, graceForAny},
+		"another one gives it":     {&election.Switchover{From: "b"}, askFor},
+		"it gives it to that":      {&election.Switchover{From: "a", To: "b"}, askChosen},
+		"it is the one that takes": {&election.Switchover{From: "b", To: "a"}, askFor},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, func(n *LocalNode) { n.Self.Node = "a" })
+			v.inbox.intents.learn(election.Intents{Control: election.Control{Switchover: c.order}})
+			cmp, began := &comparing{v: v}, time.Now()
+			for cmp.awaits(election.CopiesSeen{Copies: []election.CopyReport{{Node: "a"}, {Node: "b"}}}, 7) {
+				time.Sleep(time.Millisecond)
+			}
+			if waited := time.Since(began); waited != c.want {
+				t.Errorf("%s: it waits for %v, want %v", name, waited, c.want)
+			}
+		})
+	}
+}

@@ -169,10 +169,14 @@ func (c *comparing) awaits(seen election.CopiesSeen, question int64) bool {
 		c.question, c.since = question, time.Now()
 	}
 	to, _ := c.v.inbox.intents.chosen(time.Now())
+	gives := c.v.inbox.intents.giver() == c.v.node.Self.Node
 	for _, one := range seen.Copies {
 		limit := askFor
-		if one.Node == to {
+		switch {
+		case one.Node == to:
 			limit = askChosen
+		case gives: // as it leaves a plain service's lock to others
+			limit = graceForAny
 		}
 		if one.Node != c.v.node.Self.Node && one.Vacancy != question && time.Since(c.since) < limit {
 			return true
@@ -184,6 +188,7 @@ func (c *comparing) awaits(seen election.CopiesSeen, question int64) bool {
 // verdict compares what was told to this question.
 func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64, mine election.CopyReport) copies.Verdict {
 	to, forced := c.v.inbox.intents.chosen(time.Now())
+	giver := c.v.inbox.intents.giver()
 	all := []election.CopyReport{mine}
 	for _, one := range seen.Copies {
 		if one.Node != mine.Node {
@@ -192,7 +197,7 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64,
 	}
 	var told []copies.Told
 	for _, one := range all {
-		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why, Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to}
+		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why, Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to, Gives: one.Node == giver}
 		t.Tied = seen.Promoted.Is(one.Source)
 		t.Forced = t.Chosen && forced
 		if one.Vacancy != question { // what it said was of another time

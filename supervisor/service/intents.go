@@ -158,6 +158,14 @@ func (n *intents) chosen(now time.Time) (node string, forced bool) {
 	return "", false
 }
 
+// giver is the node that an operator has give the service to any other one; "": none does.
+func (n *intents) giver() string {
+	if s := n.control().Switchover; s != nil && s.To == "" {
+		return s.From
+	}
+	return ""
+}
+
 // forcesCopy reports whether an operator, and who, has this node's copy promoted whatever data it has.
 func (n *intents) forcesCopy(now time.Time) (by string, yes bool) {
 	s := n.control().Switchover
