@@ -324,7 +324,7 @@ func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []strin
 		if d := m.Drained; d != nil { // which paper.drained gives, with the command that ends it
 			r.notes = problemLines(to, v, flags, func(f control.Problem) bool { return f.Node == m.Node && !strings.Contains(f.What, " is "+d.Words) })
 		}
-		if len(r.notes) == 0 && m.Drained == nil && m.Why != "" && m.Why != v.Order {
+		if len(r.notes) == 0 && m.Drained == nil && m.Why != "" && m.Why != v.Order && !saidOnce(v, m.Why) {
 			r.notes = note(to.width, m.Node+": "+m.Why)
 		}
 		if len(r.notes) == 0 && m.Node == v.Active && len(v.Failsafe) > 0 {
@@ -337,6 +337,11 @@ func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []strin
 	}
 	rows[0].cells[0] = v.Service
 	return append(rows, row{notes: append(copyLines(to, v, now), problems(to, v, "", flags)...)})
+}
+
+// saidOnce reports whether a problem of the service as a whole has a node's reason already.
+func saidOnce(v control.ServiceStatus, why string) bool {
+	return slices.ContainsFunc(v.Problems, func(f control.Problem) bool { return f.Node == "" && strings.Contains(f.What, " is: "+why+".") })
 }
 
 var roleColours = map[election.Role]colour{

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,5 +42,23 @@ redis    n1    active   1h00m  ok      4294967317
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// The reason why no copy is promoted is the same on most nodes: it is shown once, and what another node says beside it.
+func TestTheReasonWhyNoCopyIsPromotedIsShownOnce(t *testing.T) {
+	why := "0 of 1 copies have reported their position"
+	v := control.ServiceStatus{Service: "db", Copies: []control.CopyStatus{{Node: "n1"}}}
+	for node, says := range map[string]string{"n1": why, "n2": why, "n3": "the copies differ"} {
+		v.Members = append(v.Members, control.MemberStatus{Node: node, Role: election.RoleStandby, Health: election.HealthOK, Why: says})
+	}
+	slices.SortFunc(v.Members, func(a, b control.MemberStatus) int { return strings.Compare(a.Node, b.Node) })
+	v.Problems = control.Problems(v, now)
+	var b bytes.Buffer
+	if err := writeStatus(&b, paper{screen: screen{width: 200}}, control.Status{Services: []control.ServiceStatus{v}}, now); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.Count(got, why) != 1 || !strings.Contains(got, "because no copy is promoted. The reason on n1 is: "+why+".") || !strings.Contains(got, "n3: the copies differ") {
+		t.Errorf("got\n%s", got)
 	}
 }

@@ -92,6 +92,7 @@ func whole(v ServiceStatus) (problems []Problem) {
 	}
 	resume := remedy("understudy resume", v.Service)
 	able := v.standby()
+	at, unpromoted := v.unpromoted()
 	if v.Stray != "" {
 		add(Fault, "DOWN: the lock belongs to no session, so no node can take it. It was made by hand. Delete "+v.Stray+".", "", Remedy{})
 	}
@@ -106,6 +107,8 @@ func whole(v ServiceStatus) (problems []Problem) {
 	case v.Fencing != nil:
 		problems = append(problems, unfenced(v))
 	case v.Active == "" && (v.Paused || v.Lock != ""): // said, or a matter of a moment
+	case v.Active == "" && able && unpromoted != "":
+		add(Warning, fmt.Sprintf("No node is active yet, because no copy is promoted. The reason on %s is: %s.", at, unpromoted), "", Remedy{})
 	case v.Active == "" && able:
 		add(Warning, "No node is active yet. A standby is about to take it.", "", Remedy{})
 	case v.Active == "" && len(v.Members) > 0:

@@ -56,3 +56,19 @@ func TestACrashLoopIsSeenBetweenTwoCrashes(t *testing.T) {
 		t.Errorf("an hour later: %q", got)
 	}
 }
+
+// While no copy may be promoted, nobody is about to take the service, and the nodes know why.
+func TestTheReasonWhyNoCopyIsPromotedIsTold(t *testing.T) {
+	why := "1 of 2 copies have reported their position (b: it has no position)"
+	member := func(node, why string) MemberStatus {
+		return MemberStatus{Node: node, Role: election.RoleStandby, Health: election.HealthOK, Why: why}
+	}
+	v := ServiceStatus{Service: "db", Copies: []CopyStatus{{Node: "a"}}, Members: []MemberStatus{member("a", ""), member("b", why)}}
+	if got := words(v); len(got) != 1 || !strings.Contains(got[0], "No node is active yet, because no copy is promoted. The reason on b is: "+why+".") {
+		t.Errorf("got %q", got)
+	}
+	v.Members[1].Demoted, v.Members[1].Why = true, "not preferred any more"
+	if got := words(v); len(got) != 1 || !strings.Contains(got[0], "A standby is about to take it.") {
+		t.Errorf("got %q", got)
+	}
+}

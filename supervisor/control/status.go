@@ -62,6 +62,16 @@ func (s ServiceStatus) standby() bool {
 	})
 }
 
+// unpromoted is why no copy of a replicated service is promoted, as the first node says that knows it; empty: no node says so.
+func (s ServiceStatus) unpromoted() (node, why string) {
+	for _, m := range s.Members {
+		if m.Role == election.RoleStandby && m.Health == election.HealthOK && m.Why != "" && !m.Demoted && len(s.Copies) > 0 {
+			return m.Node, m.Why
+		}
+	}
+	return "", ""
+}
+
 // Handing is a switchover that is ordered and not done.
 type Handing struct {
 	From     string    `json:"from"`
@@ -95,6 +105,7 @@ type MemberStatus struct {
 	Drained  *DrainedNode `json:"drained,omitempty"` // nil: it is not
 	Token    int64        `json:"-"`                 // of the activation that it speaks of; 0: it does not say
 	Never    bool         `json:"-"`                 // it is never a candidate, by its own config
+	Demoted  bool         `json:"-"`                 // that is why it says something though it stands by
 	Logs     bool         `json:"-"`                 // `understudy logs` shows its output there
 }
 
@@ -301,7 +312,7 @@ func parseMember(name string, z znode) MemberStatus {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(z.data, &m)
 	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Never: m.Ineligible(), Logs: m.Logs,
-		Restarts: m.Restarts, Exit: m.Exit, Exited: m.Exited, Retry: m.Retry}
+		Restarts: m.Restarts, Exit: m.Exit, Exited: m.Exited, Retry: m.Retry, Demoted: m.Demoted != nil}
 }
 
 func parseNode(name string, z znode) NodeStatus {
