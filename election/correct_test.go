@@ -60,3 +60,40 @@ func TestAChangeAfterManyUnansweredRequestsIsTakenForChance(t *testing.T) {
 		})
 	})
 }
+
+// A node that slept proves a death late, and keeps what the next one wrote if that had a proof. Else both may have run.
+func TestALateEndIsWrittenOnlyIfNobodyProvedIt(t *testing.T) {
+	for fenced, want := range map[Proof]Reason{"agent": "lost", "grace": "lost", ConfirmedBy("root"): "lock lost", NoBreadcrumb: "lock lost"} {
+		inWorld(t, func(w *world) {
+			w.within("a", func(ctx context.Context, s *Session) error {
+				c, _, err := s.NewCandidate(ctx, "svc", Race)
+				if err != nil {
+					return err
+				}
+				start := time.Now().UTC()
+				began, late := start.Add(time.Minute), start.Add(2*time.Minute)
+				entry, _, err := c.History.Record(ctx, Activation{Token: 7, Start: start}, "", Ending{})
+				if err != nil {
+					return err
+				}
+				if _, _, err := c.History.Record(ctx, Activation{Token: 8, Start: began, Started: &began, Fenced: fenced}, "lost", Ending{}); err != nil {
+					return err
+				}
+				for i, end := range []time.Time{late, start} { // the second is no late one
+					if err := c.History.Correct(ctx, entry, Activation{Token: 7, Start: start, End: &end, Reason: "lock lost"}); err != nil {
+						return err
+					}
+					past, err := c.History.Past(ctx, 2)
+					if err != nil {
+						return err
+					}
+					written := i > 0 || want == "lock lost"
+					if got := past[0]; (got.Reason == "lock lost") != written || got.End.Equal(end) != written {
+						w.Errorf("%s: %+v", fenced, got)
+					}
+				}
+				return nil
+			})
+		})
+	}
+}

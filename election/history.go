@@ -64,10 +64,8 @@ func (h *History) Record(ctx context.Context, a Activation, previous Reason, end
 // closeEntry ends an activation whose node could not do it any more, or has not done it yet: then it returns nil.
 func (h *History) closeEntry(ctx context.Context, path string, old Activation, version int32, next Activation, why Reason, end Ending) (lost *Activation) {
 	dead := next.Fenced.Fenced()
-	if v, err := h.s.get(ctx, h.dir); err == nil {
-		if n, err := decode[note](v.data); err == nil && n.Token == old.Token {
-			end, dead = n.Ending, true
-		}
+	if noted, there := h.noted(ctx, old.Token); there {
+		end, dead = noted, true
 	}
 	old.End = &next.Start
 	if end.known() {
@@ -83,14 +81,25 @@ func (h *History) closeEntry(ctx context.Context, path string, old Activation, v
 	return &old
 }
 
+// noted returns what the process noted that gave the lock of an activation back in place of its supervisor.
+func (h *History) noted(ctx context.Context, token int64) (Ending, bool) {
+	v, err := h.s.get(ctx, h.dir)
+	if err != nil {
+		return Ending{}, false
+	}
+	n, err := decode[note](v.data)
+	return n.Ending, err == nil && n.Token == token
+}
+
 // Amend rewrites an entry of the history.
 func (h *History) Amend(ctx context.Context, entry string, a Activation) error {
 	a.Node = h.s.cfg.Node.Node
 	return wrap("amend the history", h.s.set(ctx, entry, encode(a), -1))
 }
 
-// Correct rewrites an entry that this node wrote in a previous session. An entry that belongs to another activation by
-// now stays: ZooKeeper may have lost its data meanwhile.
+// Correct writes the end of an activation into its entry. An entry that belongs to another activation by now stays: ZooKeeper may have
+// lost its data meanwhile. So does one whose death was proved before the next activation started: a node that slept proves it late. If only
+// an operator confirmed it, or deleted lock and breadcrumb, both may have run.
 func (h *History) Correct(ctx context.Context, entry string, a Activation) error {
 	a.Node = h.s.cfg.Node.Node
 	return wrap("correct the history", retry(ctx, h.s.client, func() error {
@@ -102,12 +111,50 @@ func (h *History) Correct(ctx context.Context, entry string, a Activation) error
 		if !v.exists || unread != nil || old.Token != a.Token || old.Node != a.Node {
 			return nil
 		}
-		// A node that slept proves a death late. The bounds of the node that took over are closer then.
-		if bounds := (Ending{old.EndMin, old.EndMax}); a.End != nil && bounds.Max != nil && a.End.After(*bounds.Max) {
-			a.EndMin, a.EndMax = bounds.Min, bounds.Max
+		now := a
+		if a.End != nil {
+			next, err := h.after(ctx, entry, a.Token)
+			if err != nil {
+				return err
+			}
+			bounds, there := h.noted(ctx, a.Token)
+			if !there {
+				bounds = Ending{old.EndMin, old.EndMax}
+			}
+			proved := bounds.known() || next.Fenced.Fenced() && !next.Fenced.Confirmed()
+			if proved && next.Started != nil && a.End.After(*next.Started) {
+				return nil
+			}
+			if bounds.Max != nil && a.End.After(*bounds.Max) { // the bounds are closer
+				now.EndMin, now.EndMax = bounds.Min, bounds.Max
+				if bounds.known() {
+					now.End = bounds.Max
+				}
+			}
 		}
-		return h.s.set(ctx, entry, encode(a), v.stat.Version)
+		return h.s.set(ctx, entry, encode(now), v.stat.Version)
 	}))
+}
+
+// after returns the activation after that of an entry; the zero one if there is none, or none that can be read.
+func (h *History) after(ctx context.Context, entry string, token int64) (Activation, error) {
+	names, err := h.s.children(ctx, h.dir)
+	if err != nil {
+		return Activation{}, err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if path := h.dir + "/" + name; path > entry {
+			v, err := h.s.get(ctx, path)
+			if err != nil {
+				return Activation{}, err
+			}
+			if next, unread := decode[Activation](v.data); unread == nil && next.Token != token {
+				return next, nil
+			}
+		}
+	}
+	return Activation{}, nil
 }
 
 // Past reads the newest activations, the newest last.

@@ -176,14 +176,13 @@ func downTime(lost, a election.Activation) string {
 
 // recordEnd closes the entry.
 func (h *history) recordEnd(ctx context.Context, cand *election.Candidate, e *entry, limit config.Moves, why election.Reason) {
-	now := time.Now().UTC()
 	owed := h.takeOwed()
 	ctx = context.WithoutCancel(ctx)
 	wait.For(ctx, settling) // let the node that takes over write first
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	a := e.Activation
-	a.End, a.Reason = &now, why
+	a.End, a.Reason = &owed.end, why
 	if a.Entry == "" { // a term too short to be recorded while it lasted, or none
 		if a.Fenced == "" {
 			return
@@ -194,7 +193,7 @@ func (h *history) recordEnd(ctx context.Context, cand *election.Candidate, e *en
 		h.moves.limit(bounded, cand, limit, e.Token)
 		return
 	}
-	if err := cand.History.Amend(bounded, a.Entry, a); err != nil {
+	if err := cand.History.Correct(bounded, a.Entry, a); err != nil {
 		h.log.Debug("the end of the activation is not in the history", "error", err)
 		h.owed = owed // the next session writes it
 	}
