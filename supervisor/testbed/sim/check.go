@@ -64,10 +64,11 @@ type serviceView struct {
 	moving      time.Time                  // when a node last said that it stops it
 	claims      int                        // of the lock, since all is calm
 	ends        map[int64]string           // why activations ended, as the history has it
-	taken       map[string]int             // how often each node took the lock
-	znodes      map[string]bool            // all that there is of it
-	deleted     int                        // how often all of it was deleted
-	unknown     bool                       // once when a supervisor could not know it, which then starts beside what runs
+	history     map[string]election.Activation
+	taken       map[string]int  // how often each node took the lock
+	znodes      map[string]bool // all that there is of it
+	deleted     int             // how often all of it was deleted
+	unknown     bool            // once when a supervisor could not know it, which then starts beside what runs
 }
 
 type lockView struct {
@@ -101,7 +102,7 @@ func newChecker(w *world) *checker {
 	c.effects = newEffectsView(c)
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
-			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]election.Member{}, ends: map[int64]string{}, taken: map[string]int{},
+			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, taken: map[string]int{},
 			znodes: map[string]bool{},
 		}
 	}
@@ -210,6 +211,7 @@ func (c *checker) wiped() {
 		v.lock, v.crumb, v.token, v.newest, v.paused, v.orders = lockView{}, crumbView{}, 0, 0, false, orders{}
 		clear(v.members)
 		clear(v.znodes)
+		clear(v.history)
 	}
 }
 

@@ -59,7 +59,7 @@ func (c *checker) committed(t zkmem.Commit) {
 					v.member(node, ch)
 				}
 				if strings.HasPrefix(what, "history/") {
-					v.ended(ch)
+					v.entry(ch)
 				}
 			}
 		}
@@ -78,10 +78,15 @@ func (v *serviceView) member(node string, ch zkmem.ZnodeChange) {
 	}
 }
 
-// ended takes why an activation ended.
-func (v *serviceView) ended(ch zkmem.ZnodeChange) {
+// entry takes what the history has of an activation, and why that ended.
+func (v *serviceView) entry(ch zkmem.ZnodeChange) {
+	delete(v.history, ch.Path)
 	var a election.Activation
-	if ch.Kind != jute.EventNodeDeleted && json.Unmarshal(ch.Data, &a) == nil && a.End != nil {
+	if ch.Kind == jute.EventNodeDeleted || json.Unmarshal(ch.Data, &a) != nil {
+		return
+	}
+	v.history[ch.Path] = a
+	if a.End != nil {
 		v.ends[a.Token] = string(a.Reason)
 	}
 }

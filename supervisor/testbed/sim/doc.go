@@ -26,6 +26,7 @@
 //   - Queue: no session takes a second place in a service's queue.
 //   - Standby: by then every node that has the service and may run it says that it is active or stands by.
 //   - Reload: by then the program runs with the config that it has now.
+//   - History: by then no activation ended, in the history, after the programs of the next one had started.
 //   - Seen: a primary that other nodes do not reach stays as long as none of their copies is fit, and goes to one of them when one is.
 //   - Orders, status: in drills (see Plan.drills), an order is followed within a second where nothing runs, and where nothing runs
 //     nobody says that it is well.

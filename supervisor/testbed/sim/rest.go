@@ -1,7 +1,11 @@
 package sim
 
 import (
+	"maps"
+	"slices"
 	"time"
+
+	"understudy/election"
 )
 
 // restBegins notes that all is well from now on.
@@ -19,6 +23,7 @@ func (c *checker) rested(after time.Duration) {
 		if v.claims > p.Nodes+2 {
 			c.broken("failback", "%s has moved %d times though all was well", name, v.claims)
 		}
+		c.apart(v)
 		for other := range v.living {
 			if other.program == mainProgram && after >= c.w.patience() && s.outdates(other) {
 				c.broken("reload", "%v is of edition %s, though all has been well for %v since there is edition %d", other, other.argv[1], after, s.edition)
@@ -59,4 +64,16 @@ func (w *world) indexOf(name string) int {
 		}
 	}
 	return -1
+}
+
+// apart looks whether the history has activations apart from each other, as their programs were.
+func (c *checker) apart(v *serviceView) {
+	var previous election.Activation
+	for _, path := range slices.Sorted(maps.Keys(v.history)) {
+		a := v.history[path]
+		if end := previous.End; a.Started != nil && end != nil && end.After(*a.Started) && !a.Fenced.Confirmed() && !v.struck[previous.Token] {
+			c.broken("history", "%s of %s ended %v after %d had started: %s", path, previous.Node, end.Sub(*a.Started), a.Token, previous.Reason)
+		}
+		previous = a
+	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -246,4 +247,51 @@ func TestTheHistoryHasAnActivationOnceThoughAnAnswerIsLost(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A supervisor that thaws proves a death that its guardians have proved long ago. The history keeps what is known of that.
+func TestAFrozenSupervisorDoesNotRewriteItsEnd(t *testing.T) {
+	for _, froze := range []time.Duration{5 * time.Second, 8 * time.Second, 30 * time.Second} {
+		for _, alone := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, alone: %v", froze, alone), func(t *testing.T) {
+				play(t, func(*Plan) {}, func(s *scene) {
+					var token int64
+					var died time.Time
+					name := s.holdsOut(0)
+					s.see(func(v *serviceView) { token = v.token })
+					if alone {
+						s.mu.Lock()
+						s.nodes[1-s.indexOf(name)].host.powerOff()
+						s.mu.Unlock()
+					}
+					time.Sleep(time.Second)
+					if _, frozen := s.nemesis.begin(Fault{Kind: FreezeSupervisor, Node: s.indexOf(name), For: froze}); !frozen {
+						t.Fatal("it does not freeze")
+					}
+					s.until(froze-time.Millisecond, "its program is dead", func(v *serviceView) bool { return v.token != token || len(v.living) == 0 })
+					died = time.Now()
+					s.until(time.Minute, "another one runs, and its end is written", func(v *serviceView) bool { return v.token != token && v.ends[token] != "" })
+					time.Sleep(time.Minute)
+					s.see(func(v *serviceView) {
+						if late := v.endOf(token).Sub(died); late > 20*time.Millisecond || late < -20*time.Millisecond {
+							t.Errorf("it ended %v after its program, in the history: %s", late, v.ends[token])
+						}
+						if !alone && !strings.HasPrefix(v.ends[token], string(election.SupervisorLost)) {
+							t.Errorf("it is said to have ended by: %s", v.ends[token])
+						}
+					})
+				})
+			})
+		}
+	}
+}
+
+// endOf is when an activation ended, as the history has it.
+func (v *serviceView) endOf(token int64) time.Time {
+	for _, a := range v.history {
+		if a.Token == token && a.End != nil {
+			return *a.End
+		}
+	}
+	return time.Time{}
 }
