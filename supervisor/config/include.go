@@ -14,22 +14,12 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Files is what a configuration was read from, as absolute paths.
+// Files is what a configuration was read from, as absolute paths. To see any of it change, the directories have to be watched that these
+// are in. One that is not there has to be waited for in the nearest one above it that is.
 type Files struct {
 	Config []string // the file itself and those that it includes, there or not
 	Env    []string // each service's env_file; read when a process starts, not when the configuration is read
 	Dirs   []string // where a glob found files, or may find some
-}
-
-// Directories lists what has to be watched to see any of it change. One that is not there has to be waited for in the
-// nearest one above it that is.
-func (f Files) Directories() []string {
-	dirs := slices.Clone(f.Dirs)
-	for _, name := range slices.Concat(f.Config, f.Env) {
-		dirs = append(dirs, filepath.Dir(name))
-	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs)
 }
 
 func (f *Files) env(services map[string]entry) {
