@@ -66,12 +66,16 @@ func (w *world) indexOf(name string) int {
 	return -1
 }
 
-// apart looks whether the history has activations apart from each other, as their programs were.
+// apart looks whether the history has activations apart from each other, as their programs were. A node that slept proves a death late. Who
+// had proved it before may have slept as well, before its own activation had an entry.
 func (c *checker) apart(v *serviceView) {
 	var previous election.Activation
 	for _, path := range slices.Sorted(maps.Keys(v.history)) {
 		a := v.history[path]
-		if end := previous.End; a.Started != nil && end != nil && end.After(*a.Started) && !a.Fenced.Confirmed() && !v.struck[previous.Token] {
+		slept := slices.Contains([]election.Reason{election.LeaseEnding, election.LockLost, election.SessionExpired}, previous.Reason)
+		exact := previous.EndMin != nil && previous.EndMax != nil && previous.EndMin.Equal(*previous.EndMax)
+		unproved := slept && !exact && !a.Fenced.Fenced()
+		if end := previous.End; !unproved && a.Started != nil && end != nil && end.After(*a.Started) && !a.Fenced.Confirmed() && !v.struck[previous.Token] {
 			c.broken("history", "%s of %s ended %v after %d had started: %s", path, previous.Node, end.Sub(*a.Started), a.Token, previous.Reason)
 		}
 		previous = a
