@@ -97,3 +97,33 @@ func TestALateEndIsWrittenOnlyIfNobodyProvedIt(t *testing.T) {
 		})
 	}
 }
+
+// The entry of a short term, whose supervisor slept before it had written it, comes after those of the next ones, and ends none of them.
+func TestALateEntryEndsNoLaterActivation(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			now := time.Now().UTC()
+			for _, token := range []int64{7, 9, 8} {
+				a := Activation{Token: token, Start: now.Add(time.Duration(token) * time.Second)}
+				if token == 8 {
+					a.End = &now
+				}
+				if _, _, err := c.History.Record(ctx, a, "lost", Ending{}); err != nil {
+					return err
+				}
+			}
+			past, err := c.History.Past(ctx, 3)
+			if err != nil {
+				return err
+			}
+			if len(past) != 3 || past[0].Reason != "lost" || past[1].Token != 8 || past[2].Token != 9 || past[2].End != nil {
+				w.Errorf("%+v", past)
+			}
+			return nil
+		})
+	})
+}

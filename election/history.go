@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -45,6 +46,9 @@ func (h *History) Record(ctx context.Context, a Activation, previous Reason, end
 				return entry, nil, fmt.Errorf("drop the earlier entry: %w", err)
 			}
 			names = slices.Delete(names, i-1, i)
+			continue
+		}
+		if unread == nil && old.Token > a.Token { // a short term's entry comes late if its supervisor slept
 			continue
 		}
 		if unread == nil && old.Node != "" && old.End == nil {
@@ -149,7 +153,7 @@ func (h *History) after(ctx context.Context, entry string, token int64) (Activat
 			if err != nil {
 				return Activation{}, err
 			}
-			if next, unread := decode[Activation](v.data); unread == nil && next.Token != token {
+			if next, unread := decode[Activation](v.data); unread == nil && next.Token > token {
 				return next, nil
 			}
 		}
@@ -157,7 +161,7 @@ func (h *History) after(ctx context.Context, entry string, token int64) (Activat
 	return Activation{}, nil
 }
 
-// Past reads the newest activations, the newest last.
+// Past reads the newest activations, in the order of their tokens.
 func (h *History) Past(ctx context.Context, n int) ([]Activation, error) {
 	entries, err := h.s.children(ctx, h.dir)
 	if err != nil {
@@ -175,5 +179,6 @@ func (h *History) Past(ctx context.Context, n int) ([]Activation, error) {
 			past = append(past, a)
 		}
 	}
+	slices.SortFunc(past, func(a, b Activation) int { return cmp.Compare(a.Token, b.Token) })
 	return past, nil
 }

@@ -70,6 +70,7 @@ func activations(ctx context.Context, z znodes, service string) ([]HistoryEntry,
 	if err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(written, func(a, b election.Activation) int { return cmp.Compare(a.Token, b.Token) }) // an entry may come late
 	lock, err := z.read(ctx, p.Lock())
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -70,13 +71,12 @@ func (w *world) indexOf(name string) int {
 // had proved it before may have slept as well, before its own activation had an entry.
 func (c *checker) apart(v *serviceView) {
 	var previous election.Activation
-	for _, path := range slices.Sorted(maps.Keys(v.history)) {
-		a := v.history[path]
+	for _, a := range slices.SortedFunc(maps.Values(v.history), func(a, b election.Activation) int { return cmp.Compare(a.Token, b.Token) }) {
 		slept := slices.Contains([]election.Reason{election.LeaseEnding, election.LockLost, election.SessionExpired}, previous.Reason)
 		exact := previous.EndMin != nil && previous.EndMax != nil && previous.EndMin.Equal(*previous.EndMax)
 		unproved := slept && !exact && !a.Fenced.Fenced()
 		if end := previous.End; !unproved && a.Started != nil && end != nil && end.After(*a.Started) && !a.Fenced.Confirmed() && !v.struck[previous.Token] {
-			c.broken("history", "%s of %s ended %v after %d had started: %s", path, previous.Node, end.Sub(*a.Started), a.Token, previous.Reason)
+			c.broken("history", "%d of %s ended %v after %d had started: %s", previous.Token, previous.Node, end.Sub(*a.Started), a.Token, previous.Reason)
 		}
 		previous = a
 	}
