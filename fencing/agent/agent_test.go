@@ -145,6 +145,24 @@ func TestNothingElseIsCalledDead(t *testing.T) {
 	}
 }
 
+// "Alive" is an answer only while it is waited for: else the asker goes on as after none, and may start the program by a delay.
+func TestWhatDoesNotDieIsToldInTime(t *testing.T) {
+	for _, patience := range []time.Duration{time.Second, 3 * time.Second, 5 * time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, func(ctx context.Context, _ Question) (fencing.Liveness, string, error) {
+				<-ctx.Done()
+				return fencing.Alive, "", errors.New("it does not die")
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := d.method().Fence(ctx, target); !errors.Is(err, fencing.ErrAlive) {
+				t.Errorf("%v: %v", patience, err)
+			}
+			d.wg.Wait()
+		})
+	}
+}
+
 func vouches(v fencing.Liveness, err error) Prove {
 	return func(context.Context, Question) (fencing.Liveness, string, error) { return v, "", err }
 }

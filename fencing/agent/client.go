@@ -57,6 +57,9 @@ func (m Method) ask(ctx context.Context, t fencing.Target) error {
 		Service: t.Service, Token: t.Token, Node: t.Node, Machine: t.Machine, Boot: t.Boot, Tree: t.Tree, Seen: t.Seen, Survive: t.Survive,
 		By: t.By.Node, ByToken: t.By.Token, Nonce: newNonce(),
 	}
+	if end, ok := ctx.Deadline(); ok {
+		q.Within = time.Until(end)
+	}
 	var answer Answer
 	if err := m.talk(ctx, t.Address, t.Node, asking, q, answering, &answer); err != nil {
 		return err

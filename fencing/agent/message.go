@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -37,6 +38,7 @@ type Question struct {
 	By      string            `json:"by"`       // the node that holds the lock now
 	ByToken int64             `json:"by_token"` // and its token
 	Nonce   []byte            `json:"nonce"`
+	Within  time.Duration     `json:"within,omitempty"` // an answer is waited for; 0: for long
 }
 
 // Target is whom a question of a node of this cluster is about.

@@ -142,7 +142,11 @@ func (s *Server) question(line channel, body []byte) (by string, judge func(cont
 
 // judge makes the answer to a proved question.
 func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
-	ctx, cancel := context.WithTimeout(ctx, killPatience)
+	patience := killPatience
+	if q.Within > 0 {
+		patience = min(patience, q.Within*3/4) // the rest is for the way
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	facts := []any{"service", q.Service, "token", q.Token, "node", q.Node, "asked_by", q.By, "its_token", q.ByToken, "from", from.String()}
 	s.Logger.Warn("asked to make sure that a program is dead", facts...)
