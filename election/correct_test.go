@@ -98,6 +98,36 @@ func TestALateEndIsWrittenOnlyIfNobodyProvedIt(t *testing.T) {
 	}
 }
 
+// The late end may be there before the next activation is.
+func TestALateEndThatCameFirstIsReplacedIfAnotherProvedIt(t *testing.T) {
+	for fenced, want := range map[Proof]Reason{"agent": "lost", "grace": "lost", ConfirmedBy("root"): "lock lost", NoBreadcrumb: "lock lost"} {
+		inWorld(t, func(w *world) {
+			w.within("a", func(ctx context.Context, s *Session) error {
+				c, _, err := s.NewCandidate(ctx, "svc", Race)
+				if err != nil {
+					return err
+				}
+				start := time.Now().UTC()
+				began, late := start.Add(time.Minute), start.Add(2*time.Minute)
+				if _, _, err := c.History.Record(ctx, Activation{Token: 7, Start: start, End: &late, Reason: "lock lost"}, "", Ending{}); err != nil {
+					return err
+				}
+				if _, _, err := c.History.Record(ctx, Activation{Token: 8, Start: began, Started: &began, Fenced: fenced}, "lost", Ending{}); err != nil {
+					return err
+				}
+				past, err := c.History.Past(ctx, 2)
+				if err != nil {
+					return err
+				}
+				if got := past[0]; got.Reason != want || got.End.After(began) != (want == "lock lost") {
+					w.Errorf("%s: %+v", fenced, got)
+				}
+				return nil
+			})
+		})
+	}
+}
+
 // The entry of a short term, whose supervisor slept before it had written it, comes after those of the next ones, and ends none of them.
 func TestALateEntryEndsNoLaterActivation(t *testing.T) {
 	inWorld(t, func(w *world) {

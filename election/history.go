@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -51,7 +52,7 @@ func (h *History) Record(ctx context.Context, a Activation, previous Reason, end
 		if unread == nil && old.Token > a.Token { // a short term's entry comes late if its supervisor slept
 			continue
 		}
-		if unread == nil && old.Node != "" && old.End == nil {
+		if unread == nil && old.Node != "" && (old.End == nil || late(*old.End, a)) {
 			lost = h.closeEntry(ctx, path, old, v.stat.Version, a, previous, end)
 		}
 		break
@@ -63,6 +64,11 @@ func (h *History) Record(ctx context.Context, a Activation, previous Reason, end
 		names = names[1:]
 	}
 	return entry, lost, nil
+}
+
+// late reports whether an end, as its own node has it, comes after the next activation has proved it and started.
+func late(end time.Time, next Activation) bool {
+	return next.Started != nil && end.After(*next.Started) && next.Fenced.Fenced() && !next.Fenced.Confirmed()
 }
 
 // closeEntry ends an activation whose node could not do it any more, or has not done it yet: then it returns nil.
@@ -125,8 +131,7 @@ func (h *History) Correct(ctx context.Context, entry string, a Activation) error
 			if !there {
 				bounds = Ending{old.EndMin, old.EndMax}
 			}
-			proved := bounds.known() || next.Fenced.Fenced() && !next.Fenced.Confirmed()
-			if proved && next.Started != nil && a.End.After(*next.Started) {
+			if late(*a.End, next) || bounds.known() && next.Started != nil && a.End.After(*next.Started) {
 				return nil
 			}
 			if bounds.Max != nil && a.End.After(*bounds.Max) { // the bounds are closer
