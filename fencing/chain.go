@@ -271,7 +271,11 @@ func (a *attempts) told(by string, took time.Duration, err error) (Outcome, erro
 	if err != nil {
 		return Outcome{Took: took, Attempts: a.tried}, err
 	}
-	a.chain.Logger.Info("the previous node's program is dead", a.pairs("by", by, "took", took.Round(time.Millisecond))...)
+	words := "the previous node's program is dead"
+	if by == ByGrace { // nothing has proved it
+		words = "the previous node's program counts as dead after this delay"
+	}
+	a.chain.Logger.Info(words, a.pairs("by", by, "took", took.Round(time.Millisecond))...)
 	return Outcome{By: by, Took: took, Attempts: a.tried}, nil
 }
 

@@ -239,7 +239,7 @@ func TestLogAloneTellsTheStory(t *testing.T) {
 		}
 		want := `[WARN]  fencing attempt failed: service=redis node=db-1 target_token=42 method=exec took=0s error=broken
 [INFO]  waiting for the grace delay: service=redis node=db-1 target_token=42 left=1s grace_delay=1s
-[INFO]  the previous node's program is dead: service=redis node=db-1 target_token=42 by=grace took=1s
+[INFO]  the previous node's program counts as dead after this delay: service=redis node=db-1 target_token=42 by=grace took=1s
 `
 		if diff := cmp.Diff(want, log.String()); diff != "" {
 			t.Error(diff)
