@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -34,7 +35,9 @@ func (ip *IP) UnmarshalText(text []byte) error {
 	switch addr := prefix.Addr(); {
 	case err != nil:
 		return fmt.Errorf("%s is not an IP address, with or without a length, such as 192.0.2.10 or 2001:db8::10/128", quoted(string(text)))
-	case addr.Is4In6() || addr.IsUnspecified() || addr.IsMulticast():
+	case addr.IsLoopback():
+		return fmt.Errorf("%s is a loopback address, which every host has for itself", quoted(string(text)))
+	case addr.Is4In6() || addr.IsUnspecified() || addr.IsMulticast() || addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return fmt.Errorf("%s is not an address of one machine", quoted(string(text)))
 	case prefix.Bits() < addr.BitLen()-1 && addr == prefix.Masked().Addr():
 		return fmt.Errorf("%s is a network, not an address in it", quoted(string(text)))
@@ -60,6 +63,8 @@ func (a Address) check(p place) {
 	switch prefix := a.IP.Prefix(); {
 	case a.IP == "":
 		p.key("ip").and(at).fault("missing: name the IP address")
+	case prefix.Addr().Is6() && prefix.Addr().IsLinkLocalUnicast() && a.Device == "":
+		at.fault("%s is a link-local address, which every network has: name the device, as in {ip: %[1]s, device: eth0}", quoted(a.IP.Addr()))
 	case !prefix.IsSingleIP():
 		at.warn("with the length /%d it is removed together with another address of that network: /%d, the default, is safe", prefix.Bits(), prefix.Addr().BitLen())
 	}
@@ -69,6 +74,14 @@ func (a Address) check(p place) {
 	if announce := p.key("announce"); checkPositive(announce, a.Announce) && a.Announce < oftenAnnounced {
 		announce.fault("%v is too short: %v at least", a.Announce, oftenAnnounced)
 	}
+}
+
+// check doubts an empty list, unless that takes an address of the defaults, or of other nodes, away.
+func (list Addresses) check(p place) {
+	if len(list) == 0 && p.given() && !slices.ContainsFunc(origins(p.keys[0]), p.says) {
+		p.noEffect("an address", "one, or leave the key out")
+	}
+	list.each(p, func(p place, a Address) { a.check(p) })
 }
 
 // each calls f with each address, and where it stands.

@@ -53,6 +53,10 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 			d.value(n, reflectOf(&target.IP), p)
 			return
 		}
+		if n.Kind == yaml.SequenceNode {
+			d.fault(n, p, "a list where one address is expected, such as 192.0.2.10 or {ip: 192.0.2.10, device: eth0}: write an item for each address")
+			return
+		}
 	case *Addresses:
 		if n.Kind != yaml.SequenceNode {
 			var one Address

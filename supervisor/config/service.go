@@ -60,7 +60,7 @@ func (w written) check(p place) {
 		w.Ready.check(p.key("ready"))
 	}
 	s := w.Service
-	s.Address.each(p.key("address"), func(p place, a Address) { a.check(p) })
+	s.Address.check(p.key("address"))
 	checkChoice(p.key("election"), s.Election)
 	checkChoice(p.key("contain"), s.Contain)
 	checkBetween(p.key("priority"), s.Priority, -1_000_000, 1_000_000)
