@@ -10,10 +10,10 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-// ReadEnvFile reads a file of KEY=VALUE lines, as systemd reads an EnvironmentFile: blank lines and those that start
+// ReadEnvFile reads a file of KEY=VALUE lines in the syntax of systemd's EnvironmentFile: blank lines and those that start
 // with # or ; are left out, a value may be in single or double quotes, a backslash quotes, and one at the end of a line
 // continues it. Nothing is expanded. The result is KEY=VALUE in the order of the file, of a repeated KEY the last one.
-// What is wrong comes as Faults, all at once.
+// What is wrong comes as Faults, all at once; systemd would skip such a line.
 // who is the user of the program that it is for.
 func ReadEnvFile(name string, who safefile.Who) ([]string, error) {
 	src, err := readAs(name, who)
