@@ -2,6 +2,7 @@ package unitfile
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -15,12 +16,6 @@ import (
 var limits = map[string]string{
 	"AS": "as", "CORE": "core", "CPU": "cpu", "DATA": "data", "FSIZE": "fsize", "LOCKS": "locks", "MEMLOCK": "memlock", "MSGQUEUE": "msgqueue",
 	"NICE": "nice", "NOFILE": "nofile", "NPROC": "nproc", "RSS": "rss", "RTPRIO": "rtprio", "RTTIME": "rttime", "SIGPENDING": "sigpending", "STACK": "stack",
-}
-
-// silent are settings of [Service] that need no place in a config: Understudy does what they ask for, or they steer systemd alone.
-var silent = []string{
-	"Type", "PIDFile", "NotifyAccess", "KillMode", "SyslogIdentifier", "SuccessExitStatus", "TimeoutStartSec", "GuessMainPID", "RemainAfterExit",
-	"SendSIGKILL", "FinalKillSignal", "StartLimitBurst", "StartLimitInterval", "OOMPolicy", "StandardOutput", "StandardError", "WatchdogSec", "Slice",
 }
 
 // translation is a unit on its way to a config.
@@ -92,8 +87,8 @@ func (t *translation) service() (*yaml.Node, error) {
 	main.argv = kept
 	program := mapping("command", t.command(main))
 	t.world(program)
-	if t.last("Type") == "notify" {
-		set(program, "ready", mapping("notify", "true"))
+	if strings.HasPrefix(t.last("Type"), "notify") {
+		set(program, "ready", t.ready())
 	}
 	service := program
 	if before := t.before(program); len(before) > 0 {
@@ -108,6 +103,20 @@ func (t *translation) service() (*yaml.Node, error) {
 	t.reload(service, d)
 	t.restart(service)
 	return service, nil
+}
+
+// ready is for a program that tells systemd when it is.
+func (t *translation) ready() *yaml.Node {
+	r := mapping("notify", "true")
+	switch wait, ok := span(cmp.Or(t.last("TimeoutStartSec"), t.last("TimeoutSec"))); {
+	case ok && wait == 0:
+		t.note("systemd waits for its start without a limit; here it has %v (ready.timeout).", longStart)
+		set(r, "timeout", scalar(longStart.String()))
+	case ok:
+		t.used["TimeoutStartSec"] = true
+		set(r, "timeout", scalar(wait.String()))
+	}
+	return r
 }
 
 // processName is the name of a program among processes.

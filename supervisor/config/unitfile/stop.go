@@ -2,7 +2,6 @@ package unitfile
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,8 +9,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// forever is what stands for "as long as it takes": a config's stop_timeout has an end.
-const forever = 5 * time.Minute
+// What stands for "as long as it takes": a config's stop_timeout and ready.timeout have an end.
+const (
+	forever   = 5 * time.Minute
+	longStart = 24 * time.Hour
+)
 
 func (t *translation) stop(to *yaml.Node, d *daemon) {
 	signal := strings.TrimPrefix(t.value("KillSignal"), "SIG")
@@ -82,15 +84,33 @@ func (t *translation) reload(to *yaml.Node, d *daemon) {
 }
 
 func (t *translation) restart(to *yaml.Node) {
-	policy := map[string]string{"always": "always", "on-success": "always", "no": "never"}[t.value("Restart")]
+	policy := t.value("Restart")
 	r := mapping()
-	if policy != "" {
-		set(r, "policy", scalar(policy))
+	switch policy {
+	case "":
+		t.note("The unit has no Restart=, so systemd would not restart it. Here it is restarted after a failure, which takes less time than a takeover.")
+		t.note("For a takeover after each failure, add restart: {policy: never}.")
+	case "no":
+		set(r, "policy", scalar("never"))
+	case "always":
+		set(r, "policy", scalar("always"))
+	case "on-success":
+		set(r, "policy", scalar("always"))
+		t.lose("Restart="+policy, "also after a failure")
+	case "on-failure":
+	default:
+		t.lose("Restart="+policy, "on-failure, after any exit code but 0")
 	}
-	if wait, ok := span(t.value("RestartSec")); ok && wait > 0 {
+	delay := t.value("RestartSec")
+	switch wait, ok := span(delay); {
+	case delay == "":
+	case !ok || delay == "infinity":
+		t.lose("RestartSec="+delay, "")
+	default:
 		set(r, "delay", scalar(wait.String()))
-		if wait > 30*time.Second { // the longest, unless it is given
+		if wait >= 30*time.Second { // the longest, unless it is given
 			set(r, "max_delay", scalar(wait.String()))
+			set(r, "within", scalar((5 * wait).String())) // so that five failures fit in
 		}
 	}
 	if len(r.Content) > 0 {
@@ -125,23 +145,6 @@ func span(text string) (time.Duration, bool) {
 }
 
 var spanPart = regexp.MustCompile(`^ *([0-9.]+) *([a-z]*)`)
-
-// Settings that need no place in a config: those of any section, and those of [Unit], which order units.
-var (
-	descriptive = []string{"Description", "Documentation", "SourcePath", "DefaultDependencies"}
-	order       = []string{"After", "Before", "Wants", "StartLimitIntervalSec", "StartLimitBurst"}
-)
-
-// leftOut lists what nothing above looked at.
-func (t *translation) leftOut() {
-	for _, s := range t.settings {
-		known := s.section == "Install" || s.value == "" || slices.Contains(descriptive, s.key) || s.section == "Unit" && slices.Contains(order, s.key) ||
-			s.section == "Service" && (slices.Contains(silent, s.key) || t.used[s.key])
-		if !known {
-			t.lost = append(t.lost, s.key+"="+t.expand(s.value))
-		}
-	}
-}
 
 func scalar(v string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: v} }
 

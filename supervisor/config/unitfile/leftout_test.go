@@ -1,0 +1,78 @@
+package unitfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"understudy/supervisor/config"
+	"understudy/supervisor/config/unitfile"
+)
+
+// imported is what becomes of a unit with these settings.
+func imported(t *testing.T, settings string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.service")
+	if err := os.WriteFile(file, []byte("[Service]\nExecStart=/usr/bin/x\n"+settings+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unit, err := unitfile.Load("", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := unit.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := filepath.Join(t.TempDir(), "u.yaml")
+	if err := os.WriteFile(whole, []byte("zookeeper: {servers: [\"zk1:2181\"]}\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := config.Read(whole, ""); r.Err() != nil {
+		t.Errorf("%s: check refuses it: %v", settings, r.Err())
+	}
+	return text
+}
+
+func TestWhatIsNotCarriedOverIsAComment(t *testing.T) {
+	for _, setting := range []string{
+		"KillMode=process", "KillMode=none", "Restart=on-abnormal", "Restart=on-abort", "Restart=on-watchdog", "Restart=on-success", "WatchdogSec=30s",
+		"SuccessExitStatus=143", "SendSIGKILL=no", "FinalKillSignal=SIGQUIT", "StandardOutput=file:/var/log/x", "StandardError=append:/var/log/x",
+		"StandardOutput=null", "OOMPolicy=kill", "RemainAfterExit=yes", "StartLimitBurst=5", "StartLimitInterval=10s", "Slice=x.slice",
+		"TimeoutStartSec=5s", "RestartSec=soon", "MemoryMax=1G", "NeverHeardOf=1",
+	} {
+		if text := imported(t, setting); !strings.Contains(text, "# not carried over: "+setting) {
+			t.Errorf("%s: no comment\n%s", setting, text)
+		}
+	}
+	for _, setting := range []string{
+		"KillMode=control-group", "KillMode=mixed", "SendSIGKILL=yes", "FinalKillSignal=SIGKILL", "StandardOutput=journal", "StandardError=inherit",
+		"OOMPolicy=continue", "RemainAfterExit=no", "Restart=on-failure", "Restart=always", "PIDFile=/run/x.pid", "Type=simple", "WatchdogSec=0",
+		"RestartSec=0", "KillMode=",
+	} {
+		if text := imported(t, setting); strings.Contains(text, "not carried over") {
+			t.Errorf("%s: a comment\n%s", setting, text)
+		}
+	}
+	if text := imported(t, "[Unit]\nStartLimitIntervalSec=0\nAfter=network.target"); strings.Count(text, "not carried over") != 1 {
+		t.Errorf("a unit's limit of starts: %s", text)
+	}
+}
+
+func TestRestartAsSystemdDoesOrAComment(t *testing.T) {
+	const missing = "# The unit has no Restart="
+	for settings, want := range map[string]string{
+		"Restart=no": "policy: never", "Restart=always": "policy: always", "Restart=always\nRestart=no": "policy: never", "RestartSec=0": "delay: 0s",
+		"Restart=on-failure\nRestartSec=30": "within: 2m30s", // with the default, check refuses it
+		"":                                  missing, "Restart=": missing, "Type=notify\nTimeoutStartSec=5s": "timeout: 5s", "Type=notify\nTimeoutSec=7s": "timeout: 7s", "Type=notify-reload": "notify: true",
+		"Type=notify\nTimeoutStartSec=infinity": "timeout: 24h0m0s",
+	} {
+		if text := imported(t, settings); !strings.Contains(text, want) {
+			t.Errorf("%q: no %q\n%s", settings, want, text)
+		}
+	}
+	if text := imported(t, "Restart=on-failure"); strings.Contains(text, missing) {
+		t.Error(text)
+	}
+}
