@@ -35,6 +35,7 @@ func (u *SystemdUnit) YAML() (string, error) {
 		return "", err
 	}
 	t.leftOut()
+	t.specifiers()
 	file := mapping("services", mapping(name, service))
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "# From %s.\n", strings.Join(u.Files, ", "))
@@ -57,7 +58,9 @@ func serviceName(unit string) string {
 }
 
 func (t *translation) note(format string, args ...any) {
-	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+	if line := fmt.Sprintf(format, args...); !slices.Contains(t.notes, line) {
+		t.notes = append(t.notes, line)
+	}
 }
 
 func (t *translation) value(key string) string { t.used[key] = true; return t.last(key) }
