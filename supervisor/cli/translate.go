@@ -23,7 +23,7 @@ import (
 func services(c *config.Config, once bool, keys *agent.Keys) []service.Conf {
 	all := make([]service.Conf, 0, len(c.Services))
 	for _, name := range c.ServiceNames() {
-		v := service.Conf{Service: c.Services[name].Members(self(), agentMeta), Name: name, Once: once}
+		v := service.Conf{Service: c.Services[name].Members(name, self(), agentMeta), Name: name, Once: once}
 		for _, m := range v.Fencing.Methods {
 			v.Fence = append(v.Fence, step(m, keys))
 		}

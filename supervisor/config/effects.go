@@ -47,7 +47,7 @@ func (s *machineCheck) address(p path, a Address) {
 const metaPatience = 5 * time.Second
 
 func (s *machineCheck) agentOf(p path, process Process) {
-	r := ocf.Resource{Agent: process.OCF, Name: process.Name}
+	r := ocf.Resource{Agent: process.OCF, Name: ocf.Instance(p[1], process.Name)} // p is services.NAME...
 	if _, err := os.Stat(r.Path()); err != nil {
 		s.warn(p.key("ocf"), reason(err).Error()+": "+r.Path())
 		return

@@ -89,16 +89,16 @@ const (
 const agentDefault = 20 * time.Second
 
 // Members is the service with programs in place of its addresses and OCF resources. Each becomes a oneshot, whose undo is noted before it
-// can have an effect, and a program that watches it, so that the service fails with it. self is this binary. meta is asked for what an agent
-// says of itself; what it does not know has defaults.
-func (s Service) Members(self string, meta func(ocf.Resource) ocf.Meta) Service {
+// can have an effect, and a program that watches it, so that the service fails with it. name is the service's, self this binary. meta is
+// asked for what an agent says of itself; what it does not know has defaults.
+func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Service {
 	var all []Process
 	for _, process := range s.Processes {
 		switch {
 		case process.Address != nil:
 			all = append(all, process.addressMembers(self)...)
 		case process.OCF != "":
-			all = append(all, process.agentMembers(self, meta)...)
+			all = append(all, process.agentMembers(name, self, meta)...)
 		default:
 			all = append(all, process)
 		}
@@ -164,8 +164,9 @@ func (process Process) addressMembers(self string) []Process {
 	return []Process{sets, keeps}
 }
 
-func (process Process) agentMembers(self string, meta func(ocf.Resource) ocf.Meta) []Process {
-	m := meta(ocf.Resource{Agent: process.OCF, Name: process.Name})
+func (process Process) agentMembers(service, self string, meta func(ocf.Resource) ocf.Meta) []Process {
+	r := ocf.Resource{Agent: process.OCF, Name: ocf.Instance(service, process.Name)}
+	m := meta(r)
 	timeout := func(given time.Duration, action string) time.Duration {
 		for _, d := range []time.Duration{given, m.Action(action).Timeout} {
 			if d > 0 {
@@ -175,7 +176,7 @@ func (process Process) agentMembers(self string, meta func(ocf.Resource) ocf.Met
 		return agentDefault
 	}
 	command := func(word string, flags ...string) Command {
-		words := append(Command{self, "ocf", word, "--name", process.Name}, flags...)
+		words := append(Command{self, "ocf", word, "--name", r.Name}, flags...)
 		words = append(words, "--", process.OCF)
 		for _, param := range slices.Sorted(maps.Keys(process.Params)) {
 			words = append(words, param+"="+process.Params[param])

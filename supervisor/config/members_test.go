@@ -48,7 +48,7 @@ func expanded(t *testing.T, text string) []Process {
 		t.Fatal(err)
 	}
 	checkRoundTrip(t, got)
-	return got.Services["web"].Members("understudy", func(ocf.Resource) ocf.Meta { return ocf.Meta{} }).Processes
+	return got.Services["web"].Members("web", "understudy", func(ocf.Resource) ocf.Meta { return ocf.Meta{} }).Processes
 }
 
 func TestAddressesBecomeMembersBeforeThePrograms(t *testing.T) {
@@ -108,7 +108,7 @@ func TestResourceAgentsBecomeMembers(t *testing.T) {
 		start, stop := want[0], want[1]
 		words := func(word, flags string) Command {
 			rest := strings.SplitAfterN(strings.TrimPrefix(args, " -- "), " ", 3)
-			return append(strings.Fields("understudy ocf "+word+" --name fs "+flags+" --"), strings.TrimSpace(rest[0]), strings.TrimSpace(rest[1]), rest[2])
+			return append(strings.Fields("understudy ocf "+word+" --name web-fs "+flags+" --"), strings.TrimSpace(rest[0]), strings.TrimSpace(rest[1]), rest[2])
 		}
 		fs := effect("fs", stop, start, "", "")
 		fs.Command, fs.Undo = words("start", "--timeout "+start.String()), words("stop", "--timeout "+stop.String())

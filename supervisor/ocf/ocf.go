@@ -21,8 +21,17 @@ import (
 // Resource is what an agent handles.
 type Resource struct {
 	Agent  string // PROVIDER:NAME
-	Name   string // of this instance
+	Name   string // of this instance (Instance)
 	Params map[string]string
+}
+
+// inName writes what an instance's name may not have, or what it has between service and process. No process's name starts with "-".
+var inName = strings.NewReplacer("-", "--", ".", "..", "@", ".a", ":", ".c")
+
+// Instance names what a process of a service handles, as no other does: agents name pid and state files after it. It is the same on every
+// node, and has only what Pacemaker allows in a resource's id, where ":" stands before the number of a clone.
+func Instance(service, process string) string {
+	return inName.Replace(service) + "-" + inName.Replace(process)
 }
 
 var agentName = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]*):([A-Za-z0-9_][A-Za-z0-9._-]*)$`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -159,5 +160,24 @@ func TestDebiansAgentsAreUnderstood(t *testing.T) {
 		if code := run(step.action); code != step.code {
 			t.Errorf("%s: exit code %d, wanted %d", step.action, code, step.code)
 		}
+	}
+}
+
+// Agents name pid and state files after the instance, so that two must never share it.
+func TestAnInstanceIsOfOneProcessOfOneService(t *testing.T) {
+	names := []string{"a", "b", "c", "a-", "a-b", "b-c", "b--c", "a--b", "a.b", "a_b", "a@b", "a:b", "a.ab", "a.cb", "a.", "a@", "a:", "@a", ":a", "192.0.2.1"}
+	allowed := regexp.MustCompile(`^[A-Za-z0-9_.-]+$`) // in the id of a resource of Pacemaker
+	of := map[string]string{}
+	for _, service := range names {
+		for _, process := range names {
+			instance, both := Instance(service, process), service+" "+process
+			if other, taken := of[instance]; taken || !allowed.MatchString(instance) {
+				t.Errorf("%s: %s, which is that of %q", both, instance, other)
+			}
+			of[instance] = both
+		}
+	}
+	if got := Instance("two", "t"); got != "two-t" {
+		t.Error(got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"understudy/supervisor/ocf"
 	"understudy/supervisor/testbed/kit"
 )
 
@@ -28,11 +29,13 @@ esac
 	s := a.UnderstudyAt(t, string(b), "run", "--config",
 		p.Config(t, a, "", "restart: {delay: 100ms}", "processes:", "  - {name: fs, ocf: 'test:Agent', params: {device: vdb}}", d.ordinary("web")))
 	p.Started = append(p.Started, s)
-	once := "+fs=vdb +web -web -fs"
-	d.until(t, "+fs=vdb +web")
+	name := ocf.Instance(p.Options.Service, "fs")
+	start := fmt.Sprintf("+%s=vdb +web", name)
+	once := fmt.Sprintf("%s -web -%s", start, name)
+	d.until(t, start)
 	b.Upgraded(t, s) // which starts nothing again
 	must(t, os.Remove(filepath.Join(root, "there")))
-	d.until(t, once+" +fs=vdb +web")
+	d.until(t, once+" "+start)
 	s.Stop(t)
 	d.until(t, once+" "+once)
 }
