@@ -171,13 +171,13 @@ func (s *machineCheck) service(p path, w written) {
 			s.member(at, process)
 			continue
 		}
-		s.program(at, process.Program)
+		s.program(at, process)
 		s.run(at.key("undo"), process.Undo, process.Program)
 		s.run(at.key("ready").key("exec"), process.Ready.Exec, process.Program)
 	}
 	s.addresses(p.key("address"), w.Address)
 	if len(w.Processes) == 0 {
-		s.program(p, w.Program)
+		s.program(p, Process{Program: w.Program})
 		s.run(p.key("ready").key("exec"), w.Ready.Exec, w.Program)
 	}
 	s.run(p.key("health").key("exec"), w.Health.Exec, w.Program)

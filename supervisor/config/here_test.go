@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -141,6 +142,27 @@ func TestAProgramInThisDirectoryIsFound(t *testing.T) {
 		s := Service{Processes: []Process{{Program: Program{Command: Command{command}}}}}
 		if got := fmt.Sprint(s.Lacks()); got != want {
 			t.Errorf("%s: %q", command, got)
+		}
+	}
+}
+
+// A oneshot has to end, as a test of a config that runs the daemon's own binary does: only what should keep running is told to stay in front.
+func TestOnlyWhatKeepsRunningIsToStayInTheForeground(t *testing.T) {
+	const src = head + "services:\n  s:\n    processes:\n      - {name: before, command: nginx -t -q, oneshot: true}\n      - {name: main, command: nginx -q}\n  one: {command: nginx}\n"
+	r := newLoader("u.yaml", disk{}).load([]byte(src))
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	dangers, _, _ := r.Dangers(time.Minute) // what status has
+	for what, list := range map[string]Faults{"check": r.Here(), "status": dangers} {
+		var got []string
+		for _, f := range list {
+			if strings.Contains(f.Message, "background") {
+				got = append(got, f.Key)
+			}
+		}
+		if diff := cmp.Diff([]string{"services.s.processes[1].command", "services.one.command"}, got); diff != "" {
+			t.Errorf("%s: %s", what, diff)
 		}
 	}
 }

@@ -15,9 +15,10 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-func (s *machineCheck) program(p path, g Program) {
+func (s *machineCheck) program(p path, process Process) {
+	g := process.Program
 	s.run(p.key("command"), g.Command, g)
-	s.alone(p.key("command"), g)
+	s.alone(p.key("command"), process)
 	s.inline(p.key("env"), g.Env)
 	if !s.dangers && !known(g.User, user.Lookup) {
 		s.warn(p.key("user"), "there is no "+quoted(g.User))
@@ -56,12 +57,14 @@ func (s *machineCheck) program(p path, g Program) {
 	}
 }
 
-// alone warns of what starts a second copy: a unit of systemd that has the same program, and a daemon that goes to the background.
-func (s *machineCheck) alone(p path, g Program) {
+// alone warns of what starts a second copy: a unit of systemd that has the same program, and a daemon that goes to the background
+// where it should keep running.
+func (s *machineCheck) alone(p path, process Process) {
+	g := process.Program
 	if len(g.Command) == 0 {
 		return
 	}
-	if stays := unitfile.Foreground(g.Command); !slices.Equal(stays, g.Command) {
+	if stays := unitfile.Foreground(g.Command); !process.Oneshot && !slices.Equal(stays, g.Command) {
 		s.found = append(s.found, found{keys: []path{p}, danger: true, message: fmt.Sprintf(
 			"%s may go to the background, where it counts as ended. To keep it in the foreground: %s", quoted(g.Command[0]), shellWords(stays))})
 	}
