@@ -1,7 +1,6 @@
 package config
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"understudy/supervisor/config/unitfile"
@@ -52,10 +52,7 @@ func (r LoadResult) look(s machineCheck) (warnings, refused Faults) {
 		s.secrets(path{"zookeeper", "auth", "file"}, auth.File)
 	}
 	if t := r.loader.doc.ZooKeeper.TLS; t != nil {
-		at := path{"zookeeper", "tls"}
-		s.needs(at.key("ca_file"), t.CAFile, safefile.Setting)
-		s.needs(at.key("cert_file"), t.CertFile, safefile.Setting)
-		s.needs(at.key("key_file"), t.KeyFile, safefile.Secret)
+		s.tls(path{"zookeeper", "tls"}, keyfile.TLS(*t))
 	}
 	s.web(s.loader.ours("http"), r.loader.doc.HTTP)
 	if agent := r.loader.doc.Fencing.Agent; agent != nil {
@@ -106,11 +103,17 @@ func (s *machineCheck) kept(p path, name string, err error) {
 	s.own(p, name, safefile.Secret, false)
 }
 
-// tls looks at who can change authorities and certificates, or read a key.
-func (s *machineCheck) tls(p path, ca, cert, key string) {
-	s.own(p.key("ca_file"), ca, safefile.Setting, false)
-	s.own(p.key("cert_file"), cert, safefile.Setting, false)
-	s.own(p.key("key_file"), key, safefile.Secret, false)
+// tls warns of authorities, a certificate and a key that are of no use, and looks at who can change the former, or read the key.
+func (s *machineCheck) tls(p path, files keyfile.TLS) {
+	c, err := files.Config()
+	if err != nil {
+		s.warn(p, err.Error())
+	} else if len(c.Certificates) > 0 && time.Now().After(c.Certificates[0].Leaf.NotAfter) {
+		s.warn(p.key("cert_file"), files.CertFile+" expired on "+c.Certificates[0].Leaf.NotAfter.Format(time.RFC3339))
+	}
+	s.own(p.key("ca_file"), files.CAFile, safefile.Setting, false)
+	s.own(p.key("cert_file"), files.CertFile, safefile.Setting, false)
+	s.own(p.key("key_file"), files.KeyFile, safefile.Secret, false)
 }
 
 func (s *machineCheck) danger(p path, message string) {
@@ -133,10 +136,7 @@ func (s *machineCheck) web(p path, h HTTPServer) {
 		}
 	}
 	if h.TLS != nil {
-		if _, err := tls.LoadX509KeyPair(h.TLS.CertFile, h.TLS.KeyFile); err != nil {
-			s.warn(p.key("tls"), err.Error())
-		}
-		s.tls(p.key("tls"), "", h.TLS.CertFile, h.TLS.KeyFile)
+		s.tls(p.key("tls"), keyfile.TLS{CertFile: h.TLS.CertFile, KeyFile: h.TLS.KeyFile})
 	}
 }
 
@@ -145,11 +145,7 @@ func (s *machineCheck) agent(p path, a Agent) {
 		s.secrets(p.key("secret_file"), a.SecretFile)
 	}
 	if a.TLS != nil {
-		files := keyfile.TLS(*a.TLS)
-		if _, err := files.Config(); err != nil {
-			s.warn(p.key("tls"), err.Error())
-		}
-		s.tls(p.key("tls"), a.TLS.CAFile, a.TLS.CertFile, a.TLS.KeyFile)
+		s.tls(p.key("tls"), keyfile.TLS(*a.TLS))
 	}
 }
 

@@ -1,11 +1,14 @@
 package config
 
 import (
+	"crypto/x509"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"understudy/supervisor/testbed/keytest"
 )
@@ -50,7 +53,7 @@ func TestTokensThatStrangersGetAreWarnedOf(t *testing.T) {
 		`listen: "127.0.0.1:1", token_file: DIR/open`:                                           {"http.token_file: DIR/open belongs to "},
 		`listen: "127.0.0.1:1", token_file: DIR/long, read_token_file: DIR/long`:                {"http.read_token_file: is the file of token_file"},
 		`listen: "10.0.0.1:1", tls: {cert_file: ` + files.CertFile + `, key_file: DIR/web.key}`: {"lets others read it: chmod 600 DIR/web.key"},
-		`listen: "10.0.0.1:1", tls: {cert_file: DIR/none, key_file: DIR/web.key}`:               {"http.tls: open DIR/none", "http.tls.key_file: DIR/web.key belongs to"},
+		`listen: "10.0.0.1:1", tls: {cert_file: DIR/none, key_file: DIR/web.key}`:               {"http.tls: read our certificate: open DIR/none", "http.tls.key_file: DIR/web.key belongs to"},
 	} {
 		src := "node: n\nzookeeper: {servers: [127.0.0.1]}\nservices: {}\nhttp: {" + strings.ReplaceAll(http, "DIR", dir) + "}\n"
 		r := newLoader("u.yaml", disk{}).load([]byte(src))
@@ -65,6 +68,40 @@ func TestTokensThatStrangersGetAreWarnedOf(t *testing.T) {
 		}
 		if !ok {
 			t.Errorf("%s: %v", http, got)
+		}
+	}
+}
+
+// What run would meet when it speaks TLS is told by check, the same for all three that do.
+func TestACertificateThatIsOfNoUseIsWarnedOf(t *testing.T) {
+	authority := keytest.New(t)
+	authority.Sign(t, "good", nil)
+	authority.Sign(t, "other", nil)
+	authority.Sign(t, "old", nil, func(c *x509.Certificate) { c.NotAfter = time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC) })
+	for key, format := range map[string]string{
+		"zookeeper.tls":     "zookeeper: {servers: [127.0.0.1], tls: {%s}}\n",
+		"http.tls":          "zookeeper: {servers: [127.0.0.1]}\nhttp: {listen: '127.0.0.1:1', tls: {%s}}\n",
+		"fencing.agent.tls": "zookeeper: {servers: [127.0.0.1]}\nfencing: {agent: {listen: ':1', tls: {ca_file: " + authority.File("ca") + ", %s}}}\n",
+	} {
+		for files, want := range map[[2]string]string{
+			{"good", "good-key"}:  "",
+			{"good", "other-key"}: key + ": read our certificate: tls: private key does not match public key (on this machine)",
+			{"good", "none"}:      key + ": read our certificate: open " + authority.File("none") + ": no such file or directory (on this machine)",
+			{"none", "good-key"}:  key + ": read our certificate: open " + authority.File("none") + ": no such file or directory (on this machine)",
+			{"old", "old-key"}:    key + ".cert_file: " + authority.File("old") + " expired on 2020-01-02T03:04:05Z (on this machine)",
+		} {
+			tls := fmt.Sprintf("cert_file: %s, key_file: %s", authority.File(files[0]), authority.File(files[1]))
+			r := newLoader("u.yaml", disk{}).load([]byte("node: n\nservices: {}\n" + fmt.Sprintf(format, tls)))
+			if r.Err() != nil {
+				t.Fatal(r.Err())
+			}
+			var got []string
+			for _, f := range r.Here() {
+				got = append(got, f.Key+": "+f.Message)
+			}
+			if text := strings.Join(got, "\n"); text != want {
+				t.Errorf("%s, %v: %q, not %q", key, files, text, want)
+			}
 		}
 	}
 }
