@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -46,9 +47,10 @@ func Connect(ctx context.Context, cfg Config) (*zk.Conn, error) {
 }
 
 // reason is what the kernel answered to an attempt to connect, which names no server: the last of several would get all the blame. Any
-// other error is all that is known.
+// other error is all that is known, and a file that cannot be read has to be named.
 func reason(err error) error {
-	if why, ok := errors.AsType[syscall.Errno](err); ok {
+	_, file := errors.AsType[*fs.PathError](err)
+	if why, ok := errors.AsType[syscall.Errno](err); ok && !file {
 		return why
 	}
 	return err

@@ -52,14 +52,15 @@ func TestAServerThatIsNoZooKeeperIsNamedWithWhatItSent(t *testing.T) {
 		server, want string
 		tls          *keyfile.TLS
 	}{
-		"web server":          {saying(t, "HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n"), ` answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`, nil},
-		"patient web server":  {web.Listener.Addr().String(), ` answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`, nil},
-		"short answer":        {saying(t, "NO"), ` answers, and is no ZooKeeper (it sent "NO")`, nil},
-		"control characters":  {saying(t, "\x1b[2Jab\xff cd"), ` answers, and is no ZooKeeper (it sent "?[2Jab? cd")`, nil},
-		"TLS":                 {saying(t, "\x15\x03\x01\x00\x02\x02\x0a"), " speaks TLS: is this the secure port? set zookeeper.tls", nil},
-		"one that hangs up":   {answering(t, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 100)) }), " hung up without an answer: a server without a quorum does", nil},
-		"TLS to a plain port": {saying(t, ""), ": it hung up (is this the secure port?)", &keyfile.TLS{}},
-		"TLS to a web server": {saying(t, "HTTP/1.1 400 Bad Request\r\n\r\n"), `: it sent "HTTP/" (is this the secure port?)`, &keyfile.TLS{}},
+		"web server":            {saying(t, "HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n"), ` answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`, nil},
+		"patient web server":    {web.Listener.Addr().String(), ` answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`, nil},
+		"short answer":          {saying(t, "NO"), ` answers, and is no ZooKeeper (it sent "NO")`, nil},
+		"control characters":    {saying(t, "\x1b[2Jab\xff cd"), ` answers, and is no ZooKeeper (it sent "?[2Jab? cd")`, nil},
+		"TLS":                   {saying(t, "\x15\x03\x01\x00\x02\x02\x0a"), " speaks TLS: is this the secure port? set zookeeper.tls", nil},
+		"one that hangs up":     {answering(t, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 100)) }), " hung up without an answer: a server without a quorum does", nil},
+		"TLS to a plain port":   {saying(t, ""), ": it hung up (is this the secure port?)", &keyfile.TLS{}},
+		"TLS without its files": {saying(t, ""), " answers: read our certificate: open /no/cert: no such file or directory", &keyfile.TLS{CertFile: "/no/cert", KeyFile: "/no/key"}},
+		"TLS to a web server":   {saying(t, "HTTP/1.1 400 Bad Request\r\n\r\n"), `: it sent "HTTP/" (is this the secure port?)`, &keyfile.TLS{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -109,6 +109,11 @@ func (f *clusterFlags) election() (election.Config, error) {
 		return election.Config{}, err
 	}
 	auth, err := credentials(c)
+	if t := secured(c); err == nil && t != nil {
+		if _, err = t.Config(); err != nil {
+			err = fmt.Errorf("zookeeper.tls: %w", err)
+		}
+	}
 	if errors.Is(err, fs.ErrPermission) {
 		return election.Config{}, usage("%w: run this as root, or as the user of the supervisor", err)
 	} else if err != nil {

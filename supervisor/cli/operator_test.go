@@ -64,6 +64,10 @@ func emptyCluster(t *testing.T) string {
 func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 	zk := emptyCluster(t)
 	t.Setenv("UNDERSTUDY_ZK", "")
+	noKey := filepath.Join(t.TempDir(), "u.yaml")
+	if err := os.WriteFile(noKey, []byte("zookeeper: {servers: ["+zk+"], tls: {cert_file: /no/cert, key_file: /no/key}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		line string
 		code int
@@ -101,6 +105,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"demo sleep 1", 2, "after `--`"},
 		{"demo -- no-such-program", 2, "no-such-program"},
 		{"status --config /no/such", 2, "/no/such: cannot be read"},
+		{"status --timeout 1s --config " + noKey, 2, "understudy: zookeeper.tls: read our certificate: open /no/cert: no such file or directory\n"},
 		{"status --root here --zk " + zk, 2, "--root"},
 		{"fence confrim", 2, `did you mean "confirm"?`},
 		{"help statsu", 2, `did you mean "status"?`},
