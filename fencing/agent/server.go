@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -160,7 +161,7 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 		s.Logger.Info("the program is dead", append(facts, "how", by, "took", time.Since(began))...)
 		return a
 	case err != nil:
-		a.Alive, a.Why = verdict == fencing.Alive, err.Error()
+		a.Alive, a.Why = verdict == fencing.Alive, strings.ReplaceAll(err.Error(), "\n", "; ")
 		if left, ok := errors.AsType[*fencing.NotUndone](err); ok {
 			a.Left = left.Names
 		}
