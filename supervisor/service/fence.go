@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ var errPaused = errors.New("the service is paused")
 func (t *stay) Fence(ctx context.Context) role.Event {
 	v := t.v
 	previous, token, began := t.term.claim.Previous, t.term.claim.PreviousToken, time.Now()
+	v.mem.story.failure = ""
 	fenced, err := t.fenceUnlessPaused(ctx)
 	t.term.fenced = t.candidacy.beside || previous != nil || fenced.By != string(election.NoBreadcrumb)
 	told := fenced
@@ -166,9 +168,13 @@ func (t *stay) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	fenced, err := chain.Fence(ctx, target, claim.Since, confirmed)
 	over()
 	switch {
-	case err != nil && errors.Is(err, fencing.ErrRefused) && unlisted != nil:
-		v.mem.story.failure = unlisted.Error()
-		return fenced, fmt.Errorf("%w: %w", err, unlisted)
+	case err != nil && errors.Is(err, fencing.ErrRefused):
+		v.mem.story.failure = strings.ReplaceAll(strings.TrimSpace(fenced.Told()), "\n", "; ")
+		if unlisted != nil {
+			v.mem.story.failure = unlisted.Error()
+			err = fmt.Errorf("%w: %w", err, unlisted)
+		}
+		return fenced, err
 	case err != nil:
 		return fenced, err
 	}

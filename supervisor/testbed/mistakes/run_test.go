@@ -152,7 +152,7 @@ func TestTheClusterAndTheFile(t *testing.T) {
 	leftBehind(t, conn, "d", "h9")
 	blocked, _ := run(t, server, "n2", "services: {d: {command: [sleep, '99'], fencing: {methods: [{exec: {command: [\"false\"]}}], on_failure: refuse}}}\n")
 	blocked.logs(t, "a fencing that fails", "[ERROR]", "takeover blocked: the previous node's program is not proved dead, and nothing is started", "understudy status", "service=d")
-	fits(t, server, "d", 5, "DOWN: the program may still run on h9", "understudy fence confirm d --node h9")
+	fits(t, server, "d", 5, "DOWN: the program may still run on h9", "understudy fence confirm d --node h9", "the previous node's program may be alive: exec failed: exit status 1.")
 
 	nowhere.logs(t, "a ZooKeeper that is not there", "[WARN]", "no ZooKeeper server", "connection refused", "no program is started on this node until one answers")
 	stood := kit.Stood(t)
