@@ -61,39 +61,47 @@ func TestAChangeAfterManyUnansweredRequestsIsTakenForChance(t *testing.T) {
 	})
 }
 
+// inHistory does something with the history of a service.
+func inHistory(t *testing.T, do func(ctx context.Context, w *world, h *History) error) {
+	t.Helper()
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			return do(ctx, w, c.History)
+		})
+	})
+}
+
 // A node that slept proves a death late, and keeps what the next one wrote if that had a proof. Else both may have run.
 func TestALateEndIsWrittenOnlyIfNobodyProvedIt(t *testing.T) {
 	for fenced, want := range map[Proof]Reason{"agent": "lost", "grace": "lost", ConfirmedBy("root"): "lock lost", NoBreadcrumb: "lock lost"} {
-		inWorld(t, func(w *world) {
-			w.within("a", func(ctx context.Context, s *Session) error {
-				c, _, err := s.NewCandidate(ctx, "svc", Race)
+		inHistory(t, func(ctx context.Context, w *world, h *History) error {
+			start := time.Now().UTC()
+			began, late := start.Add(time.Minute), start.Add(2*time.Minute)
+			entry, _, err := h.Record(ctx, Activation{Token: 7, Start: start}, "", Ending{})
+			if err != nil {
+				return err
+			}
+			if _, _, err := h.Record(ctx, Activation{Token: 8, Start: began, Started: &began, Fenced: fenced}, "lost", Ending{}); err != nil {
+				return err
+			}
+			for i, end := range []time.Time{late, start} { // the second is no late one
+				if err := h.Correct(ctx, entry, Activation{Token: 7, Start: start, End: &end, Reason: "lock lost"}); err != nil {
+					return err
+				}
+				past, err := h.Past(ctx, 2)
 				if err != nil {
 					return err
 				}
-				start := time.Now().UTC()
-				began, late := start.Add(time.Minute), start.Add(2*time.Minute)
-				entry, _, err := c.History.Record(ctx, Activation{Token: 7, Start: start}, "", Ending{})
-				if err != nil {
-					return err
+				written := i > 0 || want == "lock lost"
+				if got := past[0]; (got.Reason == "lock lost") != written || got.End.Equal(end) != written {
+					w.Errorf("%s: %+v", fenced, got)
 				}
-				if _, _, err := c.History.Record(ctx, Activation{Token: 8, Start: began, Started: &began, Fenced: fenced}, "lost", Ending{}); err != nil {
-					return err
-				}
-				for i, end := range []time.Time{late, start} { // the second is no late one
-					if err := c.History.Correct(ctx, entry, Activation{Token: 7, Start: start, End: &end, Reason: "lock lost"}); err != nil {
-						return err
-					}
-					past, err := c.History.Past(ctx, 2)
-					if err != nil {
-						return err
-					}
-					written := i > 0 || want == "lock lost"
-					if got := past[0]; (got.Reason == "lock lost") != written || got.End.Equal(end) != written {
-						w.Errorf("%s: %+v", fenced, got)
-					}
-				}
-				return nil
-			})
+			}
+			return nil
 		})
 	}
 }
@@ -101,59 +109,47 @@ func TestALateEndIsWrittenOnlyIfNobodyProvedIt(t *testing.T) {
 // The late end may be there before the next activation is.
 func TestALateEndThatCameFirstIsReplacedIfAnotherProvedIt(t *testing.T) {
 	for fenced, want := range map[Proof]Reason{"agent": "lost", "grace": "lost", ConfirmedBy("root"): "lock lost", NoBreadcrumb: "lock lost"} {
-		inWorld(t, func(w *world) {
-			w.within("a", func(ctx context.Context, s *Session) error {
-				c, _, err := s.NewCandidate(ctx, "svc", Race)
-				if err != nil {
-					return err
-				}
-				start := time.Now().UTC()
-				began, late := start.Add(time.Minute), start.Add(2*time.Minute)
-				if _, _, err := c.History.Record(ctx, Activation{Token: 7, Start: start, End: &late, Reason: "lock lost"}, "", Ending{}); err != nil {
-					return err
-				}
-				if _, _, err := c.History.Record(ctx, Activation{Token: 8, Start: began, Started: &began, Fenced: fenced}, "lost", Ending{}); err != nil {
-					return err
-				}
-				past, err := c.History.Past(ctx, 2)
-				if err != nil {
-					return err
-				}
-				if got := past[0]; got.Reason != want || got.End.After(began) != (want == "lock lost") {
-					w.Errorf("%s: %+v", fenced, got)
-				}
-				return nil
-			})
+		inHistory(t, func(ctx context.Context, w *world, h *History) error {
+			start := time.Now().UTC()
+			began, late := start.Add(time.Minute), start.Add(2*time.Minute)
+			if _, _, err := h.Record(ctx, Activation{Token: 7, Start: start, End: &late, Reason: "lock lost"}, "", Ending{}); err != nil {
+				return err
+			}
+			if _, _, err := h.Record(ctx, Activation{Token: 8, Start: began, Started: &began, Fenced: fenced}, "lost", Ending{}); err != nil {
+				return err
+			}
+			past, err := h.Past(ctx, 2)
+			if err != nil {
+				return err
+			}
+			if got := past[0]; got.Reason != want || got.End.After(began) != (want == "lock lost") {
+				w.Errorf("%s: %+v", fenced, got)
+			}
+			return nil
 		})
 	}
 }
 
 // The entry of a short term, whose supervisor slept before it had written it, comes after those of the next ones, and ends none of them.
 func TestALateEntryEndsNoLaterActivation(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
+	inHistory(t, func(ctx context.Context, w *world, h *History) error {
+		now := time.Now().UTC()
+		for _, token := range []int64{7, 9, 8} {
+			a := Activation{Token: token, Start: now.Add(time.Duration(token) * time.Second)}
+			if token == 8 {
+				a.End = &now
+			}
+			if _, _, err := h.Record(ctx, a, "lost", Ending{}); err != nil {
 				return err
 			}
-			now := time.Now().UTC()
-			for _, token := range []int64{7, 9, 8} {
-				a := Activation{Token: token, Start: now.Add(time.Duration(token) * time.Second)}
-				if token == 8 {
-					a.End = &now
-				}
-				if _, _, err := c.History.Record(ctx, a, "lost", Ending{}); err != nil {
-					return err
-				}
-			}
-			past, err := c.History.Past(ctx, 3)
-			if err != nil {
-				return err
-			}
-			if len(past) != 3 || past[0].Reason != "lost" || past[1].Token != 8 || past[2].Token != 9 || past[2].End != nil {
-				w.Errorf("%+v", past)
-			}
-			return nil
-		})
+		}
+		past, err := h.Past(ctx, 3)
+		if err != nil {
+			return err
+		}
+		if len(past) != 3 || past[0].Reason != "lost" || past[1].Token != 8 || past[2].Token != 9 || past[2].End != nil {
+			w.Errorf("%+v", past)
+		}
+		return nil
 	})
 }
