@@ -23,7 +23,7 @@ func addresses() *part[*pair, moved] {
 		peers:   movers,
 	}
 	for _, f := range faults {
-		p.trials = append(p.trials, trial[*pair, moved]{f.name, func(tb testing.TB, w *pair) moved { return onAddresses(tb, w, f) }})
+		p.trials = append(p.trials, trial[*pair, moved]{f.name, func(tb testing.TB, w *pair, ready func()) moved { return onAddresses(tb, w, f, ready) }})
 	}
 	return p
 }
@@ -56,7 +56,7 @@ type moved struct {
 }
 
 // onAddresses strikes one pair with one fault.
-func onAddresses(tb testing.TB, w *pair, f fault) (o moved) {
+func onAddresses(tb testing.TB, w *pair, f fault, ready func()) (o moved) {
 	a, b, client := w.lab.Host(tb, "a"), w.lab.Host(tb, "b"), w.lab.Host(tb, "client")
 	w.addrs = []string{a.Addr[:strings.LastIndex(a.Addr, ".")] + fmt.Sprint(".", 200+w.n%50), fmt.Sprintf("fd77::%x", 0x1000+w.n)}
 	for i, h := range []*kit.Host{a, b, client} {
@@ -90,6 +90,7 @@ func onAddresses(tb testing.TB, w *pair, f fault) (o moved) {
 		}
 		return longest
 	}
+	ready()
 	f.strike(tb, a, active)
 	o.taken = visitors[0].ServedWithin(limit, b) && visitors[1].ServedWithin(limit, b)
 	time.Sleep(beforeHeal)

@@ -15,7 +15,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() (code int) {
-	times := flag.Int("n", 0, "how often each peer is struck by each fault; 0: 3 times, replicated programs twice")
+	times := flag.Int("n", 0, "how often each peer is struck by each fault; 0: twice, addresses 3 times")
 	only := flag.String("only", "", "compare only peers whose name contains this word")
 	name := flag.String("part", "", "only this part: programs, addresses or replicated")
 	fault := flag.String("fault", "", "only faults whose name contains this word")

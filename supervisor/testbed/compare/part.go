@@ -30,11 +30,14 @@ func (p *peer[W]) lacks() (missing []string) {
 	return missing
 }
 
-// trial is one fault. O is what it came to.
+// trial is one fault. O is what it came to. What is to be struck calls ready once it is, which comes back when it is its turn.
 type trial[W, O any] struct {
 	name   string
-	strike func(tb testing.TB, w W) O
+	strike func(tb testing.TB, w W, ready func()) O
 }
+
+// apart is how far the strikes of a trial are from each other: what takes a tenth of a second is not measured beside another's.
+const apart = 250 * time.Millisecond
 
 // part is what is compared among some peers.
 type part[W, O any] struct {
@@ -56,7 +59,8 @@ type comparison interface {
 
 func (p *part[W, O]) title() string { return p.name }
 
-// run prints a line for each fault and peer. All peers meet a fault at the same time, so the machine does the same beside each of them.
+// run prints a line for each fault and peer. All peers meet a fault within a second, once all are ready, so the machine does the same beside
+// each of them.
 func (p *part[W, O]) run(times int, only, fault string) (ok bool) {
 	began := time.Now()
 	if times == 0 {
@@ -102,12 +106,20 @@ func (p *part[W, O]) run(times int, only, fault string) (ok bool) {
 		}
 		seen := make([][]O, len(there))
 		for range times {
-			var all sync.WaitGroup
+			var all, preparing sync.WaitGroup
+			preparing.Add(len(there))
 			for i, one := range there {
 				all.Go(func() {
 					tb := &kit.Program{}
 					defer tb.Close()
-					if o, done := attempt(tb, func(tb testing.TB) O { return t.strike(tb, starts[one](tb)) }); done {
+					prepared := sync.OnceFunc(preparing.Done)
+					defer prepared() // also if it never was ready
+					ready := func() {
+						prepared()
+						preparing.Wait()
+						time.Sleep(time.Duration(i) * apart)
+					}
+					if o, done := attempt(tb, func(tb testing.TB) O { return t.strike(tb, starts[one](tb), ready) }); done {
 						seen[i] = append(seen[i], o)
 					}
 				})

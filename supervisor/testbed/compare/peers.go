@@ -102,7 +102,7 @@ func keepaliveds(tb testing.TB) starter {
 	return func(tb testing.TB) *world {
 		n++
 		w := &world{lab: lab}
-		w.standing = waits(w, 5*time.Second)
+		w.standing = waits(w, 4*time.Second)
 		w.start = func(h *kit.Host, program []string) *kit.Supervisor {
 			dir := tb.TempDir()
 			pid := filepath.Join(dir, "program.pid")
@@ -170,11 +170,11 @@ func consuls(tb testing.TB) starter {
 		servers = append(servers, h)
 		join = append(join, "-retry-join="+h.Addr)
 	}
-	agent := func(tb testing.TB, h *kit.Host, more ...string) {
-		h.UnderstudyAt(tb, path, append(append([]string{"agent", "-node", h.Name, "-bind", h.Addr, "-data-dir", tb.TempDir()}, join...), more...)...)
+	agent := func(tb testing.TB, h *kit.Host, node string, more ...string) {
+		h.UnderstudyAt(tb, path, append(append([]string{"agent", "-node", node, "-bind", h.Addr, "-data-dir", tb.TempDir()}, join...), more...)...)
 	}
 	for _, h := range servers {
-		agent(tb, h, "-server", "-bootstrap-expect=3", "-client", h.Addr)
+		agent(tb, h, h.Name, "-server", "-bootstrap-expect=3", "-client", h.Addr)
 	}
 	leader := func(addr string) bool { return serves("http://" + addr + ":8500/v1/kv/?keys&consistent") }
 	kit.Until(tb, kit.Soon, "consul serves", func() bool { return leader(servers[0].Addr) })
@@ -183,9 +183,9 @@ func consuls(tb testing.TB) starter {
 		n++
 		name := fmt.Sprint("lock", n)
 		w := &world{lab: lab}
-		w.standing = waits(w, 2*time.Second)
+		w.standing = waits(w, time.Second)
 		w.start = func(h *kit.Host, program []string) *kit.Supervisor {
-			agent(tb, h, "-client", h.Addr)
+			agent(tb, h, h.Name+name, "-client", h.Addr) // a name that no earlier agent had: Consul keeps that of one without power for it
 			kit.Until(tb, kit.Soon, "the agent serves", func() bool { return leader(h.Addr) })
 			return h.UnderstudyAt(tb, path, append([]string{"lock", "-http-addr=" + h.Addr + ":8500", name}, quoted(program))...)
 		}

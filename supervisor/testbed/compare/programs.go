@@ -20,11 +20,11 @@ func programs() *part[*world, outcome] {
 			"program's own.",
 		columns: []string{"nobody ran", "two ran", fmt.Sprintf("left of the former, %v later", looked)},
 		cells:   summary,
-		times:   3,
+		times:   2,
 		peers:   peers,
 	}
 	for _, f := range faults {
-		p.trials = append(p.trials, trial[*world, outcome]{f.name, func(tb testing.TB, w *world) outcome { return onPrograms(tb, w, f) }})
+		p.trials = append(p.trials, trial[*world, outcome]{f.name, func(tb testing.TB, w *world, ready func()) outcome { return onPrograms(tb, w, f, ready) }})
 	}
 	return p
 }
@@ -38,12 +38,12 @@ type outcome struct {
 }
 
 const (
-	limit  = 30 * time.Second // for a peer to have the program run elsewhere
-	looked = 10 * time.Second // how long what runs on is watched
+	limit  = 25 * time.Second // for a peer to have the program run elsewhere
+	looked = 5 * time.Second  // how long what runs on is watched
 )
 
 // onPrograms strikes one pair with one fault.
-func onPrograms(tb testing.TB, w *world, f fault) (o outcome) {
+func onPrograms(tb testing.TB, w *world, f fault, ready func()) (o outcome) {
 	w.Accounts = kit.NewAccounts(tb, w.lab)
 	tb.Cleanup(func() { kit.Signal(syscall.SIGKILL, w.Processes()...) })
 	hosts := []*kit.Host{w.lab.Host(tb, "a"), w.lab.Host(tb, "b")}
@@ -61,6 +61,7 @@ func onPrograms(tb testing.TB, w *world, f fault) (o outcome) {
 	if n := len(w.Runs()); n != 1 {
 		tb.Fatalf("the program ran %d times before the fault", n)
 	}
+	ready()
 	f.strike(tb, hosts[0], wrappers[0])
 	o.moved = kit.Reached(limit, func() bool { return began(w, "b") > 0 })
 	if o.moved {

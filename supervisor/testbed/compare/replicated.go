@@ -38,7 +38,7 @@ func replicated() *part[*trio, failover] {
 }
 
 const (
-	noTakeover = 45 * time.Second // longer than any session here
+	noTakeover = 40 * time.Second // longer than any session here
 	settling   = 3 * time.Minute  // until all copies follow again
 )
 
@@ -52,9 +52,10 @@ type failover struct {
 
 // befalls has a fault befall the primary, and waits until all copies follow the one that is the primary then. If a copy on another host
 // is to acknowledge writes, heal comes after that.
-func befalls(tb testing.TB, w *trio, strike func(p *kit.Host), heal func(p *kit.Host)) (o failover) {
+func befalls(tb testing.TB, w *trio, ready func(), strike func(p *kit.Host), heal func(p *kit.Host)) (o failover) {
 	p := w.primary(tb)
 	w.ledger.Served(tb, p.Addr+w.port)
+	ready()
 	before := w.ledger.Count()
 	w.primaries.Longest()
 	from := w.ledger.Sent()
@@ -80,32 +81,32 @@ func befalls(tb testing.TB, w *trio, strike func(p *kit.Host), heal func(p *kit.
 	return o
 }
 
-func switchedOver(tb testing.TB, w *trio) failover {
-	return befalls(tb, w, func(p *kit.Host) { w.switchover(tb, p) }, nil)
+func switchedOver(tb testing.TB, w *trio, ready func()) failover {
+	return befalls(tb, w, ready, func(p *kit.Host) { w.switchover(tb, p) }, nil)
 }
 
-func programKilled(tb testing.TB, w *trio) failover {
-	return befalls(tb, w, func(p *kit.Host) { kit.Signal(syscall.SIGKILL, w.servers(p)...) }, nil)
+func programKilled(tb testing.TB, w *trio, ready func()) failover {
+	return befalls(tb, w, ready, func(p *kit.Host) { kit.Signal(syscall.SIGKILL, w.servers(p)...) }, nil)
 }
 
-func processKilled(tb testing.TB, w *trio) failover {
-	return befalls(tb, w, func(p *kit.Host) { kit.Signal(syscall.SIGKILL, w.process(tb, p)) }, nil)
+func processKilled(tb testing.TB, w *trio, ready func()) failover {
+	return befalls(tb, w, ready, func(p *kit.Host) { kit.Signal(syscall.SIGKILL, w.process(tb, p)) }, nil)
 }
 
-func cutOff(tb testing.TB, w *trio) failover {
-	return befalls(tb, w, func(p *kit.Host) { p.Lose(tb, 100) }, func(p *kit.Host) { p.Heal(tb) })
+func cutOff(tb testing.TB, w *trio, ready func()) failover {
+	return befalls(tb, w, ready, func(p *kit.Host) { p.Lose(tb, 100) }, func(p *kit.Host) { p.Heal(tb) })
 }
 
-func processFrozen(tb testing.TB, w *trio) failover {
+func processFrozen(tb testing.TB, w *trio, ready func()) failover {
 	var frozen int
-	return befalls(tb, w, func(p *kit.Host) {
+	return befalls(tb, w, ready, func(p *kit.Host) {
 		frozen = w.process(tb, p)
 		kit.Signal(syscall.SIGSTOP, frozen)
 	}, func(*kit.Host) { kit.Signal(syscall.SIGCONT, frozen) })
 }
 
-func hostFrozen(tb testing.TB, w *trio) failover {
-	return befalls(tb, w, func(p *kit.Host) { p.Freeze(tb, true) }, func(p *kit.Host) { p.Freeze(tb, false) })
+func hostFrozen(tb testing.TB, w *trio, ready func()) failover {
+	return befalls(tb, w, ready, func(p *kit.Host) { p.Freeze(tb, true) }, func(p *kit.Host) { p.Freeze(tb, false) })
 }
 
 // cellsOfFailover is what the table has of a peer and a fault.
