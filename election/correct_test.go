@@ -130,6 +130,31 @@ func TestALateEndThatCameFirstIsReplacedIfAnotherProvedIt(t *testing.T) {
 	}
 }
 
+// The late end may also come while the next activation is about to write what it proved.
+func TestALateEndThatComesAtTheSameTimeIsReplaced(t *testing.T) {
+	inHistory(t, func(ctx context.Context, w *world, h *History) error {
+		start := time.Now().UTC()
+		began := start.Add(time.Minute)
+		entry, _, err := h.Record(ctx, Activation{Token: 7, Start: start}, "", Ending{})
+		if err != nil {
+			return err
+		}
+		w.zk.Refuse(zkmem.Match{Op: jute.OpSetData, Path: entry}, jute.BadVersion)
+		_, lost, err := h.Record(ctx, Activation{Token: 8, Start: began, Started: &began, Fenced: "agent"}, "lost", Ending{})
+		if err != nil {
+			return err
+		}
+		past, err := h.Past(ctx, 2)
+		if err != nil {
+			return err
+		}
+		if got := past[0]; got.Reason != "lost" || got.End == nil || lost == nil {
+			w.Errorf("%+v", got)
+		}
+		return nil
+	})
+}
+
 // The entry of a short term, whose supervisor slept before it had written it, comes after those of the next ones, and ends none of them.
 func TestALateEntryEndsNoLaterActivation(t *testing.T) {
 	inHistory(t, func(ctx context.Context, w *world, h *History) error {

@@ -3,6 +3,7 @@ package election
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -52,9 +53,7 @@ func (h *History) Record(ctx context.Context, a Activation, previous Reason, end
 		if unread == nil && old.Token > a.Token { // a short term's entry comes late if its supervisor slept
 			continue
 		}
-		if unread == nil && old.Node != "" && (old.End == nil || late(*old.End, a)) {
-			lost = h.closeEntry(ctx, path, old, v.stat.Version, a, previous, end)
-		}
+		lost = h.closeEntry(ctx, path, v, a, previous, end)
 		break
 	}
 	for len(names) > keepHistory {
@@ -72,23 +71,36 @@ func late(end time.Time, next Activation) bool {
 }
 
 // closeEntry ends an activation whose node could not do it any more, or has not done it yet: then it returns nil.
-func (h *History) closeEntry(ctx context.Context, path string, old Activation, version int32, next Activation, why Reason, end Ending) (lost *Activation) {
-	dead := next.Fenced.Fenced()
-	if noted, there := h.noted(ctx, old.Token); there {
-		end, dead = noted, true
+func (h *History) closeEntry(ctx context.Context, path string, v view, next Activation, why Reason, end Ending) (lost *Activation) {
+	for range mostChanges {
+		old, unread := decode[Activation](v.data)
+		if unread != nil || old.Node == "" || old.End != nil && !late(*old.End, next) {
+			return nil
+		}
+		bounds, dead := end, next.Fenced.Fenced()
+		if noted, there := h.noted(ctx, old.Token); there {
+			bounds, dead = noted, true
+		}
+		old.End = &next.Start
+		if bounds.known() {
+			old.End = bounds.Max
+		}
+		old.EndMin, old.EndMax, old.Reason = bounds.Min, bounds.Max, why
+		err := h.s.set(ctx, path, encode(old), v.stat.Version)
+		if errors.Is(err, zk.ErrBadVersion) { // its own node has just written the end, maybe a late one
+			if v, err = h.s.get(ctx, path); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			h.s.log.Debug("cannot close the previous activation in the history", "path", path, "error", err)
+		}
+		if !dead {
+			return nil
+		}
+		return &old
 	}
-	old.End = &next.Start
-	if end.known() {
-		old.End = end.Max
-	}
-	old.EndMin, old.EndMax, old.Reason = end.Min, end.Max, why
-	if err := h.s.set(ctx, path, encode(old), version); err != nil {
-		h.s.log.Debug("cannot close the previous activation in the history", "path", path, "error", err)
-	}
-	if !dead {
-		return nil
-	}
-	return &old
+	return nil
 }
 
 // noted returns what the process noted that gave the lock of an activation back in place of its supervisor.
