@@ -55,6 +55,7 @@ type serviceView struct {
 	overwritten crumbView                  // what it was when all data was lost or set back
 	setBack     bool                       // so it was
 	token       int64                      // the newest that a process was started with
+	next        map[int64]int64            // the token whose programs were the next to start
 	newest      int64                      // the newest claim
 	struck      map[int64]bool             // tokens of activations whose lock or breadcrumb an operator removed by hand
 	runs        int                        // main processes that were started
@@ -102,7 +103,7 @@ func newChecker(w *world) *checker {
 	c.effects = newEffectsView(c)
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
-			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, taken: map[string]int{},
+			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, next: map[int64]int64{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, taken: map[string]int{},
 			znodes: map[string]bool{},
 		}
 	}
@@ -162,7 +163,9 @@ func (c *checker) started(p *proc) {
 	if p.token < v.token {
 		c.broken("token order", "%v started after token %d", p, v.token)
 	}
-	v.token = max(v.token, p.token)
+	if p.token > v.token {
+		v.next[v.token], v.token = p.token, p.token
+	}
 	if v.struck[p.token] {
 		return
 	}

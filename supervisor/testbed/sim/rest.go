@@ -68,14 +68,15 @@ func (w *world) indexOf(name string) int {
 }
 
 // apart looks whether the history has activations apart from each other, as their programs were. A node that slept proves a death late. Who
-// had proved it before may have slept as well, before its own activation had an entry.
+// had proved it before may have slept as well, before its own activation had an entry: then what its guardian noted of its own end took the place
+// of what the previous one's had noted.
 func (c *checker) apart(v *serviceView) {
 	var previous election.Activation
 	for _, a := range slices.SortedFunc(maps.Values(v.history), func(a, b election.Activation) int { return cmp.Compare(a.Token, b.Token) }) {
 		slept := slices.Contains([]election.Reason{election.LeaseEnding, election.LockLost, election.SessionExpired}, previous.Reason)
 		exact := previous.EndMin != nil && previous.EndMax != nil && previous.EndMin.Equal(*previous.EndMax)
 		unproved := slept && !exact && !a.Fenced.Fenced()
-		if end := previous.End; !unproved && a.Started != nil && end != nil && end.After(*a.Started) && !a.Fenced.Confirmed() && !v.struck[previous.Token] {
+		if end := previous.End; !unproved && v.next[previous.Token] == a.Token && a.Started != nil && end != nil && end.After(*a.Started) && !a.Fenced.Confirmed() && !v.struck[previous.Token] {
 			c.broken("history", "%d of %s ended %v after %d had started: %s", previous.Token, previous.Node, end.Sub(*a.Started), a.Token, previous.Reason)
 		}
 		previous = a
