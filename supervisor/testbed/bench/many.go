@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,8 +42,9 @@ func (b *bench) many(services int, while time.Duration) {
 		fact(all+": entries of the supervisor's /proc/PID/"+what, "%d", len(entries))
 	}
 
+	var others []*kit.Supervisor
 	for i := range standbys {
-		run(fmt.Sprint("standby-", i+1))
+		others = append(others, run(fmt.Sprint("standby-", i+1)))
 	}
 	var after kept
 	var since time.Time
@@ -64,6 +66,16 @@ func (b *bench) many(services int, while time.Duration) {
 		b.Fatalf("status: %s", r.Err)
 	}
 	fact(all+"requests of one status", "%d", b.requests()-asked)
+
+	for _, s := range others[1:] {
+		s.Stop(b)
+	}
+	active.Kill9()
+	took = kit.Until(b, 5*time.Minute, "all run on the standby", func() bool {
+		moved := slices.DeleteFunc(accounts.Runs(), func(r kit.Run) bool { return r.Node != others[0].Host.Name })
+		return len(moved) >= services
+	})
+	fact(fmt.Sprintf("%d services: all run on the only standby after kill -9", services), "%v", took.Round(time.Millisecond))
 }
 
 // kept is what the servers keep.
