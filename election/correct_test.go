@@ -155,7 +155,8 @@ func TestALateEndThatComesAtTheSameTimeIsReplaced(t *testing.T) {
 	})
 }
 
-// The entry of a short term, whose supervisor slept before it had written it, comes after those of the next ones, and ends none of them.
+// The entry of a short term, whose supervisor slept before it had written it, comes after those of the next ones. It ends none of them,
+// but the one before it.
 func TestALateEntryEndsNoLaterActivation(t *testing.T) {
 	inHistory(t, func(ctx context.Context, w *world, h *History) error {
 		now := time.Now().UTC()
@@ -174,6 +175,9 @@ func TestALateEntryEndsNoLaterActivation(t *testing.T) {
 		}
 		if len(past) != 3 || past[0].Reason != "lost" || past[1].Token != 8 || past[2].Token != 9 || past[2].End != nil {
 			w.Errorf("%+v", past)
+		}
+		if end := past[0].End; end == nil || !end.Equal(past[1].Start) { // the entry of 9 had ended it at the start of 9
+			w.Errorf("7 ended at %v, 8 took the lock at %v", end, past[1].Start)
 		}
 		return nil
 	})

@@ -70,11 +70,17 @@ func late(end time.Time, next Activation) bool {
 	return next.Started != nil && end.After(*next.Started) && next.Fenced.Fenced() && !next.Fenced.Confirmed()
 }
 
+// foreign reports whether an entry was ended by an activation after the next one, whose own entry comes late: with what it knew of that one's end.
+func foreign(a, next Activation) bool {
+	word := a.Reason.Word()
+	return (word == Lost || word == SupervisorLost) && a.End.After(next.Start)
+}
+
 // closeEntry ends an activation whose node could not do it any more, or has not done it yet: then it returns nil.
 func (h *History) closeEntry(ctx context.Context, path string, v view, next Activation, why Reason, end Ending) (lost *Activation) {
 	for range mostChanges {
 		old, unread := decode[Activation](v.data)
-		if unread != nil || old.Node == "" || old.End != nil && !late(*old.End, next) {
+		if unread != nil || old.Node == "" || old.End != nil && !late(*old.End, next) && !foreign(old, next) {
 			return nil
 		}
 		bounds, dead := end, next.Fenced.Fenced()
