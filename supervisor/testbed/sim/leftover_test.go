@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"understudy/election"
 	"understudy/fencing"
+	"understudy/supervisor/child"
 )
 
 // A supervisor that starts beside what a previous one has left, and what the kernel holds, runs all its other services. The one that
@@ -61,6 +63,35 @@ func TestALeftoverThatDiedUnseenIsProvedDead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What was killed ends by that alone, however long its kernel holds it: not by itself, with success, nor by an earlier SIGTERM.
+func TestWhatWasKilledDoesNotEndByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(leftoverPlan(watchdogOff))
+		defer w.course.end()
+		until := watching(t, w)
+		w.mu.Lock()
+		w.nodes[0].start()
+		w.mu.Unlock()
+		until("it runs", func() bool { return w.check.running("s1") })
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		host := w.nodes[0].host
+		host.stuck, host.holds = time.Now().Add(kernelHolds), "s1"
+		for p := range w.check.services["s1"].living {
+			p.nature.ignoresTERM, p.nature.yields = false, time.Second
+			p.leaving = w.after(2*time.Second, func() { p.die(child.ExitStatus{}) })
+			p.term()
+			p.kill()
+			w.mu.Unlock()
+			<-p.done
+			w.mu.Lock()
+			if p.status.Signal != syscall.SIGKILL || time.Now().Before(host.stuck) {
+				t.Errorf("%v ended %v before its kernel let go of it, with %v", p, time.Until(host.stuck), p.status)
+			}
+		}
+	})
 }
 
 // leave crashes the supervisor and the guardians of a node whose kernel holds what they ran of a service, and starts it again.

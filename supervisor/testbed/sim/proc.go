@@ -117,6 +117,9 @@ func (p *proc) kill() {
 		return
 	}
 	p.killed = true
+	if p.leaving != nil {
+		p.leaving.Stop() // it ends by nothing else any more
+	}
 	after := p.nature.dies
 	if held := time.Until(p.tree.host.stuck); held > after && p.tree.host.holdsOn(p.tree.service) {
 		p.doomed, after = true, held
@@ -139,7 +142,11 @@ func (p *proc) term() {
 	if p.killed || p.dead || p.nature.ignoresTERM {
 		return
 	}
-	p.tree.host.w.after(p.nature.yields, func() { p.die(child.ExitStatus{}) })
+	p.tree.host.w.after(p.nature.yields, func() {
+		if !p.killed {
+			p.die(child.ExitStatus{})
+		}
+	})
 }
 
 // strike orders the death of all that is in the container, and of what the supervisor forked itself, wherever that is.
