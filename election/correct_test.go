@@ -156,29 +156,39 @@ func TestALateEndThatComesAtTheSameTimeIsReplaced(t *testing.T) {
 }
 
 // The entry of a short term, whose supervisor slept before it had written it, comes after those of the next ones. It ends none of them,
-// but the one before it.
+// but the one before it, unless that is known to have ended earlier.
 func TestALateEntryEndsNoLaterActivation(t *testing.T) {
-	inHistory(t, func(ctx context.Context, w *world, h *History) error {
-		now := time.Now().UTC()
-		for _, token := range []int64{7, 9, 8} {
-			a := Activation{Token: token, Start: now.Add(time.Duration(token) * time.Second)}
-			if token == 8 {
-				a.End = &now
+	now := time.Now().UTC()
+	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds * float64(time.Second))) }
+	for _, known := range []Ending{{}, exactly(at(7.5))} { // to 9
+		inHistory(t, func(ctx context.Context, w *world, h *History) error {
+			for _, token := range []int64{7, 9, 8} {
+				a, end := Activation{Token: token, Start: at(float64(token))}, Ending{}
+				switch token {
+				case 8:
+					a.End = &now
+				case 9:
+					end = known
+				}
+				if _, _, err := h.Record(ctx, a, "lost", end); err != nil {
+					return err
+				}
 			}
-			if _, _, err := h.Record(ctx, a, "lost", Ending{}); err != nil {
+			past, err := h.Past(ctx, 3)
+			if err != nil {
 				return err
 			}
-		}
-		past, err := h.Past(ctx, 3)
-		if err != nil {
-			return err
-		}
-		if len(past) != 3 || past[0].Reason != "lost" || past[1].Token != 8 || past[2].Token != 9 || past[2].End != nil {
-			w.Errorf("%+v", past)
-		}
-		if end := past[0].End; end == nil || !end.Equal(past[1].Start) { // the entry of 9 had ended it at the start of 9
-			w.Errorf("7 ended at %v, 8 took the lock at %v", end, past[1].Start)
-		}
-		return nil
-	})
+			if len(past) != 3 || past[0].Reason != "lost" || past[1].Token != 8 || past[2].Token != 9 || past[2].End != nil {
+				w.Errorf("%+v", past)
+			}
+			want := at(8) // where 9, which did not know of 8, had said 9
+			if known.known() {
+				want = *known.Max
+			}
+			if end := past[0].End; end == nil || !end.Equal(want) {
+				w.Errorf("7 ended at %v, not at %v", end, want)
+			}
+			return nil
+		})
+	}
 }
