@@ -87,7 +87,8 @@ func (h *hands) Tell(m *guard.Message) {
 		return
 	}
 	if g.line.said = append(g.line.said, m); len(g.line.said) == 1 {
-		g.of.inc.do(func() { g.w.after(1+drawn(g.host.lags, time.Millisecond), g.listenTo) })
+		late := 1 + drawn(g.host.lags, time.Millisecond) // not when it thaws: nothing is locked then
+		g.of.inc.do(func() { g.w.after(late, g.listenTo) })
 	}
 }
 

@@ -53,11 +53,11 @@ func TestThePromisesHoldInSimulatedTime(t *testing.T) {
 		}
 		return time.Since(sum.began) < *wallFlag
 	})
+	if err != nil {
+		t.Error(err)
+	}
 	fmt.Println(sum)
 	publish(t, sum)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if sum.seeds == 0 {
 		t.Error("nothing was simulated")
 	}

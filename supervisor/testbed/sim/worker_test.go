@@ -249,23 +249,31 @@ func startWorker(exe string) (*worker, error) {
 
 func (w *worker) ask(ask task) (*report, error) {
 	if err := w.in.Encode(ask); err != nil {
-		return nil, fmt.Errorf("worker: %w\n%s", err, w.said.String())
+		return nil, w.failed(ask, err, "")
 	}
-	line, err := w.out.ReadBytes('\n')
-	if err != nil {
-		_ = w.cmd.Wait()
-		said := w.said.String()
-		_, reason, _ := strings.Cut(said, "panic: ") // once more at the end, which is what is read of a long text
-		reason, _, _ = strings.Cut(reason, "\n")
-		return nil, fmt.Errorf("worker: %w\n%s\nseed %d: %v: %s", err, said, ask.Seed, w.cmd.ProcessState, reason)
-	}
+	line, err := w.out.ReadString('\n')
 	var r report
-	if err := json.Unmarshal(line, &r); err != nil {
-		_ = w.close()
-		rest, _ := io.ReadAll(w.out) // it has failed, and tells why
-		return nil, fmt.Errorf("worker: %w: %s%s%s", err, line, rest, w.said.String())
+	if err == nil {
+		err = json.Unmarshal([]byte(line), &r)
+	}
+	if err != nil {
+		return nil, w.failed(ask, err, line)
 	}
 	return &r, nil
+}
+
+// failed is everything that a worker said that did not answer.
+func (w *worker) failed(ask task, err error, line string) error {
+	_ = w.close()
+	rest, _ := io.ReadAll(w.out)
+	_ = w.cmd.Wait() // before that, some of what it said may be on its way
+	said := line + string(rest) + w.said.String()
+	_, reason, panicked := strings.Cut(said, "panic: ") // once more at the end, which is what is read of a long text
+	if !panicked {
+		reason = said
+	}
+	reason, _, _ = strings.Cut(reason, "\n")
+	return fmt.Errorf("worker: %w\n%s\nseed %d: %v: %s", err, said, ask.Seed, w.cmd.ProcessState, reason)
 }
 
 func (w *worker) stop() {
