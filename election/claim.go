@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -64,11 +63,10 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		if c.Previous == nil {
 			return nil
 		}
-		// A previous active that adds its token to the breadcrumb late proves nothing. A process that is known to be alive changes
-		// the case: from now on no delay is a proof, and no answer that did not cover that process. An effect that is left does the same.
-		if c.Previous.Session != previous.Session || !bytes.Equal(c.Previous.Tree, previous.Tree) || !c.Previous.Leftover.same(previous.Leftover) ||
-			!slices.Equal(c.Previous.Left, previous.Left) || !slices.Equal(c.Previous.NeedProof, previous.NeedProof) ||
-			!slices.Equal(c.Previous.Survive, previous.Survive) {
+		// A previous active that adds its token to the breadcrumb late proves nothing. Anything else changes the case: of a process that is known
+		// to be alive, or an effect that is left, no delay is a proof from now on, nor an answer that did not cover it.
+		now := *c.Previous
+		if now.Token = previous.Token; !bytes.Equal(encode(now), encode(previous)) {
 			return ErrCrumbChanged
 		}
 	}

@@ -49,11 +49,6 @@ func (c *Crumb) NoteLeftover(ctx context.Context, tree json.RawMessage, l Leftov
 	return said, wrap("note in the breadcrumb that processes are alive", err)
 }
 
-// same reports whether both name the same process, or none.
-func (l Leftover) same(as Leftover) bool {
-	return l.Known == as.Known && l.Pid == as.Pid && l.Start == as.Start
-}
-
 // completes reports whether it names a process and the previous one names none. A named one stays: perhaps no other node knows it.
 func (l Leftover) completes(was Leftover) bool {
 	return l.Pid != 0 && (was.Pid == 0 || was.Pid == l.Pid && was.Start == 0 && l.Start != 0)

@@ -30,6 +30,9 @@ func TestWhoWaitsLearnsWhatIsSaid(t *testing.T) {
 		"what survives a boot": {nil, func(ctx context.Context, c *Crumb) (bool, error) {
 			return c.ListEffects(ctx, tree, Effects{Survive: EffectsLeft{"role"}})
 		}, func(b *BreadCrumb) bool { return slices.Equal(b.Survive, []string{"role"}) }},
+		"how long an undo may take": {nil, func(ctx context.Context, c *Crumb) (bool, error) {
+			return c.ListEffects(ctx, tree, Effects{Names: []string{"vip"}, UndoMs: 600_000})
+		}, func(b *BreadCrumb) bool { return b.UndoMs == 600_000 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {

@@ -127,16 +127,15 @@ func (t *stay) inscribe(ctx context.Context) error {
 }
 
 // fenceOne fences the node that the breadcrumb names now. Meanwhile it watches whether we lose the lock, and whether the breadcrumb goes.
-func (t *stay) fenceOne(ctx context.Context) (fencing.Outcome, error) {
+func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error) {
 	v, claim := t.v, t.term.claim
-	p, self := claim.Previous, v.node.Self
+	p, token, self := claim.Previous, claim.PreviousToken, v.node.Self // the claim's own may change meanwhile
 	chain := fencing.Chain{
 		Local:  v.breadcrumb.witness().Prove,
 		Logger: v.node.Logger,
 	}
-	target := v.breadcrumb.target(p, claim.PreviousToken)
+	target := v.breadcrumb.target(p, token)
 	target.By = fencing.Claimant{Node: self.Node, Token: claim.Token}
-	var err error
 	over := v.pace.wait(endless)
 	chain.Grace, err = claim.Delay(ctx, v.conf.GraceDelay)
 	over()
@@ -151,21 +150,27 @@ func (t *stay) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 			return fencing.Outcome{}, fmt.Errorf("%w: the record of the previous active node cannot be read, so it is unknown which node to fence", fencing.ErrRefused)
 		}
 	}
-	v.log.Info("fencing the previous node", "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
+	v.log.Info("fencing the previous node", "node", p.Node, "token", token, "grace", chain.Grace)
 	ctx, cancel := context.WithCancelCause(ctx)
 	confirmed := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := claim.Confirmed(ctx); err != nil {
-			cancel(err)
+	var watching sync.WaitGroup
+	var seen error // by who watches, at its end
+	watching.Go(func() {
+		if seen = claim.Confirmed(ctx); seen != nil {
+			cancel(seen)
 			return
 		}
 		close(confirmed)
 	})
-	defer wg.Wait()
-	defer cancel(nil)
+	defer func() {
+		cancel(nil)
+		watching.Wait()
+		if errors.Is(seen, election.ErrCrumbChanged) { // P5: what came out is of what it said before
+			fenced, err, v.mem.story.failure = fencing.Outcome{}, seen, ""
+		}
+	}()
 	over = v.pace.wait(endless) // each method has a timeout, and so has the delay
-	fenced, err := chain.Fence(ctx, target, claim.Since, confirmed)
+	fenced, err = chain.Fence(ctx, target, claim.Since, confirmed)
 	over()
 	switch {
 	case err != nil && errors.Is(err, fencing.ErrRefused):
@@ -178,7 +183,7 @@ func (t *stay) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	case err != nil:
 		return fenced, err
 	}
-	t.term.until = t.boundAfter(fenced, until, claim.PreviousToken)
+	t.term.until = t.boundAfter(fenced, until, token)
 	if fenced.By != fencing.ByGrace {
 		return fenced, t.sitOut(ctx, nil)
 	}

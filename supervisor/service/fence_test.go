@@ -1,12 +1,16 @@
 package service
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"context"
+	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
 	"understudy/fencing"
@@ -136,6 +140,66 @@ func TestAProofEndsOnePromise(t *testing.T) {
 			t.Errorf("%s: bound until %v, want %v", by, got, want)
 		}
 	}
+}
+
+// proving is a method that does something, and proves what it was asked to.
+type proving func()
+
+func (proving) Name() string { return "proving" }
+
+func (p proving) Fence(context.Context, fencing.Target) error { p(); return nil }
+
+// seenBy is a log that calls seen for each line.
+type seenBy func(line string)
+
+func (f seenBy) Write(line []byte) (int, error) { f(string(line)); return len(line), nil }
+
+// P5: a proof is of what the breadcrumb said when it was asked for. If that changes while the proof is on its way, it proves nothing.
+func TestAProofIsOfWhatTheBreadcrumbSaysInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zk := newEnsemble(t)
+		defer zk.server.Close()
+		take := func(ctx context.Context, s *election.Session) *election.Claim {
+			c, _, err := s.NewCandidate(ctx, "db", election.Race)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := c.Wait(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			claim, err := c.Take(ctx, o, election.BreadCrumb{Tree: json.RawMessage(`{}`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return claim
+		}
+		here := zk.self
+		zk.self = election.Node{Node: "b", Host: "b", Machine: "m2", Boot: "b2"}
+		zk.session(func(ctx context.Context, s *election.Session) error { return take(ctx, s).Inscribe(ctx) })
+		zk.self = here
+		read, once := make(chan struct{}), sync.Once{}
+		zk.log = hclog.New(&hclog.LoggerOptions{Output: seenBy(func(line string) {
+			if strings.Contains(line, "the breadcrumb cannot be read") {
+				once.Do(func() { close(read) })
+				time.Sleep(time.Second) // the proof is there before anything is done about what was read
+			}
+		})})
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			claim := take(ctx, s)
+			proof := proving(func() {
+				zk.byHand(election.Paths{Root: "/understudy", Service: "db"}.Crumb(), "of whoever")
+				<-read
+			})
+			stay := made(t, Conf{Fence: []fencing.Step{{Method: proof, Timeout: time.Minute}}},
+				func(n *LocalNode) { n.Machine = clock{began: zk.began} }).testStay(ctx, Session{Session: s}, nil)
+			stay.term.claim = claim
+			if fenced, err := stay.ensureDead(ctx); !errors.Is(err, fencing.ErrRefused) {
+				t.Errorf("a breadcrumb of which nothing is proved was overwritten: %+v, %v", fenced, err)
+			}
+			return nil
+		})
+	})
 }
 
 // P1: whatever the breadcrumb says, nothing is started beside what a previous supervisor has left here.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
@@ -117,26 +118,43 @@ type ensemble struct {
 	self   election.Node
 
 	timeout time.Duration // of the sessions
+	log     hclog.Logger
 }
 
 func newEnsemble(t *testing.T) *ensemble {
 	e := &ensemble{t: t, server: zkmem.New(zkmem.Config{TickTime: 500 * time.Millisecond}), began: time.Now()}
 	e.self, e.timeout = election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}, 4*time.Second
+	e.log = hclog.NewNullLogger()
 	return e
 }
 
 func (e *ensemble) Now() time.Duration { return time.Since(e.began) + time.Hour }
 
+func (e *ensemble) dial() net.Conn {
+	ours, theirs := net.Pipe()
+	go e.server.ServeConn(theirs)
+	return ours
+}
+
+// byHand writes a znode as an operator would.
+func (e *ensemble) byHand(path, data string) {
+	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, e.timeout, zk.WithLogInfo(false),
+		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return e.dial(), nil }))
+	if err == nil {
+		defer conn.Close()
+		_, err = conn.Set(path, []byte(data), -1)
+	}
+	if err != nil {
+		e.t.Error(err)
+	}
+}
+
 // session calls f in a session.
 func (e *ensemble) session(f func(context.Context, *election.Session) error) {
 	e.t.Helper()
 	of := election.New(election.Config{
-		Servers: []string{"zk:2181"}, Root: "/understudy", Timeout: e.timeout, Node: e.self, Logger: hclog.NewNullLogger(), Now: e.Now,
-		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
-			ours, theirs := net.Pipe()
-			go e.server.ServeConn(theirs)
-			return ours, ctx.Err()
-		},
+		Servers: []string{"zk:2181"}, Root: "/understudy", Timeout: e.timeout, Node: e.self, Logger: e.log, Now: e.Now,
+		Dial: func(ctx context.Context, _ string) (net.Conn, error) { return e.dial(), ctx.Err() },
 	})
 	err := of.Open(e.t.Context(), f)
 	of.Wait()
