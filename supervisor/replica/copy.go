@@ -52,7 +52,7 @@ type Copy struct {
 	mending mending
 	run     *unit.Run        // nil: it does not run as a follower
 	resume  *unit.CarriedRun // the programs that a term has given back
-	closed  bool             // no term may give any back
+	closed  bool             // this supervisor ends: no term gets any, or may give any back
 	shown   Shown
 	asked   time.Time // when it said last that it has the primary's data
 	state   state
@@ -225,10 +225,17 @@ func (c *Copy) Hold(ctx context.Context, tree host.Tree) (*unit.CarriedRun, erro
 		c.mu.Unlock()
 		return nil, errStale
 	}
-	c.held, c.want = true, p
+	c.held = true
 	c.hush()
+	closed := c.closed
+	if !closed {
+		c.want = p
+	}
 	c.mu.Unlock()
 	c.tells.Wait()
+	if closed {
+		return nil, errClosed
+	}
 	wait.Poke(c.poke)
 	select {
 	case got := <-p.got:

@@ -169,6 +169,26 @@ func TestATermTakesTheProgramOver(t *testing.T) {
 	})
 }
 
+// A term that wants the programs of a copy that is ending with its supervisor does not wait for them.
+func TestACopyThatEndsIsGivenToNoTerm(t *testing.T) {
+	for _, after := range []time.Duration{time.Second, endPatience + proofPatience} { // while its processes do not die, and after that
+		follows(t, func(t *testing.T, s *stage, c *Copy) {
+			tree, err := c.Tree(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.lasting = true
+			s.cease()
+			time.Sleep(after)
+			ctx, enough := context.WithTimeout(t.Context(), time.Minute)
+			defer enough()
+			if run, err := c.Hold(ctx, tree); run != nil || !errors.Is(err, errClosed) {
+				t.Errorf("%v after the end began: %v, %v", after, run, err)
+			}
+		})
+	}
+}
+
 // What a health check said of a follower is over with that: a term has had its programs, and they were started anew.
 func TestAFollowerThatWasIllIsNotIllForEver(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {

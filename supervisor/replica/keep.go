@@ -73,6 +73,7 @@ func (c *Copy) Keep(ctx context.Context) {
 	if resume != nil {
 		resume.Discard()
 	}
+	c.deliver(nil, errClosed)
 	c.end(ctx)
 }
 

@@ -40,6 +40,7 @@ type stage struct {
 	refuses  bool           // to be moved
 	stubborn bool           // demote does nothing
 	lasting  bool           // its processes do not die
+	cease    func()         // this supervisor ends
 	tells    *stage         // in whose place its commands act; nil: itself
 	said     []string       // what was run, but role and position
 	kept     []byte
@@ -67,6 +68,9 @@ func (s *stage) Kill(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kills++
+	if s.lasting {
+		return context.DeadlineExceeded
+	}
 	if s.program != nil {
 		s.program.end(137)
 		s.program = nil
@@ -260,6 +264,7 @@ func followsWith(t *testing.T, more config.Replicated, kept []byte, f func(t *te
 			Service: "db", Node: "n", Unit: u, Commands: commands, Logger: hclog.NewNullLogger(), News: func() {}, Store: func(string) Store { return s },
 		}, conf)
 		ctx, cancel := context.WithCancel(t.Context())
+		s.cease = cancel
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
