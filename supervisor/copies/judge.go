@@ -59,17 +59,24 @@ func (r Rules) counts(t Told) bool {
 // fit reports whether it is known what data a copy has.
 func (r Rules) fit(t Told) bool { return t.Toward == 0 || r.Promoted == 0 }
 
+// tied reports whether a copy may have followed the newest promotion on its own.
+func (r Rules) tied(t Told) bool { return t.Tied && t.Era == r.Era }
+
+// mayHave is the newest promotion whose data a copy may have.
+func (r Rules) mayHave(t Told) int64 {
+	if !r.tied(t) {
+		return t.Followed
+	}
+	return max(t.Followed, r.Promoted)
+}
+
 // mayBeNewer reports whether a copy may have data of another promotion that the best one lacks: it was about to follow that one, or did so
-// while its node did not see it.
+// while its node did not see it. Of two that may have done so, the position decides.
 func (r Rules) mayBeNewer(t, best Told) bool {
-	if r.Promoted == 0 {
-		return false
+	beyond := func(followed, bestHas int64) bool {
+		return followed > 0 && cmp.Or(cmp.Compare(t.Era, best.Era), cmp.Compare(followed, bestHas), cmp.Compare(*t.Position, *best.Position)) > 0
 	}
-	toward := t.Toward
-	if t.Tied && t.Era == r.Era && best.Followed == r.Promoted {
-		toward = max(toward, r.Promoted)
-	}
-	return toward > 0 && cmp.Or(cmp.Compare(t.Era, best.Era), cmp.Compare(toward, best.Followed), cmp.Compare(*t.Position, *best.Position)) > 0
+	return r.Promoted != 0 && (beyond(t.Toward, best.Followed) || r.tied(t) && beyond(r.Promoted, r.mayHave(best)))
 }
 
 // setBack reports whether ZooKeeper's data may be an older copy, of before a loss: then the newest promotion that it names is not the newest
@@ -90,8 +97,9 @@ func (r Rules) eras(all []Told) int {
 }
 
 // newer orders copies by their data, and equal ones by name.
-func newer(a, b Told) int {
-	return cmp.Or(cmp.Compare(a.Era, b.Era), cmp.Compare(a.Followed, b.Followed), cmp.Compare(*a.Position, *b.Position), strings.Compare(b.Node, a.Node))
+func (r Rules) newer(a, b Told) int {
+	return cmp.Or(cmp.Compare(a.Era, b.Era), cmp.Compare(a.Followed, b.Followed), cmp.Compare(*a.Position, *b.Position),
+		cmp.Compare(r.mayHave(a), r.mayHave(b)), strings.Compare(b.Node, a.Node))
 }
 
 // Judge compares what was told. The order of the copies does not matter.
@@ -127,7 +135,7 @@ func (r Rules) Judge(all []Told) Verdict {
 	if len(sure) == 0 {
 		return Verdict{Why: "no copy is known to have the data of a primary"}
 	}
-	best := slices.MaxFunc(sure, newer)
+	best := slices.MaxFunc(sure, r.newer)
 	var open []string
 	for _, t := range known {
 		if r.mayBeNewer(t, best) {
@@ -140,26 +148,26 @@ func (r Rules) Judge(all []Told) Verdict {
 	}
 	var fit []Told
 	for _, t := range sure {
-		if t.Stands && t.Era == best.Era && t.Followed == best.Followed && *best.Position-*t.Position <= r.MaxLag {
+		if t.Stands && t.Era == best.Era && t.Followed == best.Followed && r.mayHave(t) == r.mayHave(best) && *best.Position-*t.Position <= r.MaxLag {
 			fit = append(fit, t)
 		}
 	}
 	if len(fit) == 0 {
 		return Verdict{Why: fmt.Sprintf("the copy on %s has the newest data, but its node cannot take the service", best.Node)}
 	}
-	first := slices.MaxFunc(fit, preferred)
+	first := slices.MaxFunc(fit, r.preferred)
 	if first.Gives {
 		others := slices.DeleteFunc(fit, func(t Told) bool { return t.Gives || *t.Position < *first.Position })
 		if len(others) > 0 {
-			first = slices.MaxFunc(others, preferred)
+			first = slices.MaxFunc(others, r.preferred)
 		}
 	}
 	return Verdict{Node: first.Node}
 }
 
 // preferred orders copies that may be promoted.
-func preferred(a, b Told) int {
-	return cmp.Or(chosen(a)-chosen(b), cmp.Compare(a.Priority, b.Priority), newer(a, b))
+func (r Rules) preferred(a, b Told) int {
+	return cmp.Or(chosen(a)-chosen(b), cmp.Compare(a.Priority, b.Priority), r.newer(a, b))
 }
 
 // unknown is why a copy does not count.

@@ -62,6 +62,11 @@ func TestTheNewestDataWins(t *testing.T) {
 		"or it has nothing newer":                   {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), tied(copyOf("b", 4, at(10)))}, "a", ""},
 		"or all did":                                {Rules{Promoted: 5, From: 2}, []Told{tied(copyOf("a", 4, at(10))), tied(copyOf("b", 4, at(11)))}, "b", ""},
 		"or it has what the newest one wrote":       {Rules{Promoted: 5, From: 2}, []Told{tied(copyOf("a", 5, at(10))), tied(copyOf("b", 5, at(11)))}, "b", ""},
+		"and the other one may not have done so":    {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 4, at(10)), tied(copyOf("b", 3, at(9)))}, "", "the copy on b may have newer data than that on a: it may have followed the lost primary"},
+		"or has less, though it was told of more":   {Rules{Promoted: 5, From: 2}, []Told{tied(copyOf("a", 4, at(10))), tied(copyOf("b", 3, at(11)))}, "", "the copy on b may have newer data than that on a: it may have followed the lost primary"},
+		"or not less":                               {Rules{Promoted: 5, From: 2}, []Told{tied(copyOf("a", 4, at(10))), tied(copyOf("b", 3, at(10)))}, "a", ""},
+		"of equal ones the one that may have":       {Rules{Promoted: 5, From: 2}, []Told{tied(copyOf("b", 4, at(10))), preferred(copyOf("a", 4, at(10)))}, "b", ""},
+		"which max_lag does not make up for":        {Rules{Promoted: 5, From: 2, MaxLag: 10}, []Told{tied(copyOf("b", 4, at(11))), preferred(copyOf("a", 4, at(10)))}, "b", ""},
 		"or was on its way to a newer promotion":    {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), tied(toward(6, copyOf("b", 4, at(9))))}, "", "the copy on b may have newer data than that on a: it may have followed the lost primary"},
 		"or its promotions are of another era":      {Rules{Era: 2, Promoted: 5}, []Told{{Node: "a", Stands: true, Era: 2, Followed: 5, Position: at(1)}, {Node: "b", Era: 1, Tied: true, Followed: 4, Position: at(9)}}, "a", ""},
 		"all are on their way":                      {Rules{Promoted: 5}, []Told{toward(5, copyOf("b", 4, at(9)))}, "", "no copy is known to have the data of a primary"},
@@ -69,6 +74,7 @@ func TestTheNewestDataWins(t *testing.T) {
 		"data of before a loss of ZooKeeper's":      {Rules{Era: 2, Promoted: 5, From: 2}, []Told{{Node: "a", Stands: true, Era: 1, Followed: 900, Position: at(9)}, {Node: "b", Stands: true, Era: 2, Followed: 5, Position: at(1)}}, "", "1 of 2 copies have reported their position (a: it has not followed any promoted copy yet)"},
 		"an older copy of ZooKeeper's data is back": {Rules{Era: 1, Promoted: 342, From: 2}, []Told{{Node: "a", Stands: true, Era: 2, Followed: 47, Position: at(9)}, {Node: "b", Stands: true, Era: 2, Followed: 47, Position: at(8)}, {Node: "c", Stands: true, Era: 1, Followed: 300, Position: at(99)}}, "a", ""},
 		"and a copy was on its way before that":     {Rules{Era: 1, Promoted: 342, From: 2}, []Told{{Node: "a", Stands: true, Era: 2, Followed: 47, Position: at(9)}, {Node: "c", Stands: true, Era: 1, Toward: 300, Position: at(99)}}, "a", ""},
+		"and a tie is to a promotion before that":   {Rules{Era: 1, Promoted: 342}, []Told{{Node: "a", Stands: true, Era: 2, Followed: 47, Position: at(9)}, {Node: "b", Era: 2, Tied: true, Followed: 47, Position: at(8)}}, "a", ""},
 		"and there were two times since":            {Rules{Era: 1, Promoted: 342}, []Told{{Node: "a", Stands: true, Era: 3, Followed: 47, Position: at(9)}, {Node: "b", Stands: true, Era: 2, Followed: 47, Position: at(8)}}, "", "an older copy of ZooKeeper's data is back, and the copies have followed promotions of different times since"},
 		"and a copy has followed what that names":   {Rules{Era: 1, Promoted: 342, From: 2}, []Told{{Node: "a", Stands: true, Era: 2, Followed: 47, Position: at(9)}, {Node: "b", Stands: true, Era: 2, Followed: 47, Position: at(8)}, {Node: "c", Stands: true, Era: 1, Followed: 342, Position: at(99)}}, "", "1 of 2 copies have reported their position (a: it has not followed any promoted copy yet; b: it has not followed any promoted copy yet)"},
 		"or is about to":                            {Rules{Era: 1, Promoted: 342}, []Told{{Node: "a", Stands: true, Era: 2, Followed: 47, Position: at(9)}, {Node: "c", Stands: true, Era: 1, Toward: 342}}, "", "0 of 1 copies have reported their position (a: it has not followed any promoted copy yet; c: it has no position)"},
@@ -114,11 +120,13 @@ func FuzzJudge(f *testing.F) {
 			t.Fatalf("%+v is promoted", c)
 		}
 		for _, c := range all {
-			if mine := all[i]; mine.Gives && !c.Gives && c.Stands && c.Followed == mine.Followed && c.Position != nil && *c.Position >= *mine.Position && (c.Toward == 0 || promoted == 0) {
+			if mine := all[i]; mine.Gives && !c.Gives && c.Stands && c.Followed == mine.Followed && c.Position != nil && *c.Position >= *mine.Position && (c.Toward == 0 || promoted == 0) && (c.Tied || !mine.Tied || mine.Followed >= promoted) {
 				t.Fatalf("%+v is promoted again, and not %+v", mine, c)
 			}
-			if mine := all[i]; c.Tied && c.Position != nil && c.Followed+c.Toward > 0 && promoted != 0 && mine.Followed == promoted && c.Followed <= promoted && *c.Position > *mine.Position && *c.Position-*mine.Position > lag {
-				t.Fatalf("%+v is promoted beside %+v", mine, c)
+			if mine := all[i]; c.Tied && c.Position != nil && c.Followed+c.Toward > 0 && promoted != 0 && mine.Followed <= promoted && c.Followed <= promoted {
+				if mine.Followed < promoted && !mine.Tied || *c.Position > *mine.Position && *c.Position-*mine.Position > lag {
+					t.Fatalf("%+v is promoted beside %+v", mine, c)
+				}
 			}
 			if c.Position == nil || c.Followed == 0 && c.Toward == 0 && promoted != 0 {
 				continue

@@ -20,7 +20,8 @@ var sabotagesOfCopies = []sabotage{
 	}},
 	{"promote a copy that is about to follow another one", []change{
 		{"supervisor/copies/judge.go", "{ return t.Toward == 0 || r.Promoted == 0 }", "{ return true }"},
-		{"supervisor/copies/judge.go", "	toward := t.Toward\n", "	toward := int64(0)\n"},
+		{"supervisor/copies/judge.go", "beyond(t.Toward, best.Followed)", "beyond(0, best.Followed)"},
+		{"supervisor/copies/judge.go", "{ return t.Tied && t.Era == r.Era }", "{ return false }"},
 		copies,
 	}},
 	{"promote a copy without another comparison once its primary is dead", []change{
