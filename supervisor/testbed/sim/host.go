@@ -69,7 +69,8 @@ type node struct {
 	host     *host
 	inc      *incarnation
 	births   int
-	covers   int // sessions that expired while promises covered what runs
+	thaws    []time.Time // of its supervisors
+	covers   int         // sessions that expired while promises covered what runs
 	all      []*incarnation
 	down     time.Time // it is not started again before
 	traps    []*trap

@@ -186,6 +186,7 @@ func (i *incarnation) halt(d time.Duration) {
 		if i.alive() {
 			i.node.w.say("%s: supervisor %d thaws", i.node.name, i.number)
 			i.awake = time.Now()
+			i.node.thaws = append(i.node.thaws, i.awake)
 			go i.thaw() // what waited takes locks of its own
 		}
 	})

@@ -100,6 +100,9 @@ var loadedDice = []change{
 	{"time.go", "			t.rand = cheaprand()\n",
 		"			if b := getg().bubble; b != nil {\n				t.rand = uint32(b.roll())\n			} else {\n				t.rand = cheaprand()\n			}\n"},
 	{"rand.go", "func rand() uint64 {\n", "func rand() uint64 {\n	if b := getg().bubble; b != nil {\n		return b.roll()\n	}\n"},
+	// Who is woken runs next in half of the cases only, as with -race: on more than one processor no order is sure.
+	{"proc.go", "	if randomizeScheduler && next && randn(2) == 0 {\n		next = false\n	}\n",
+		"	if b := gp.bubble; b != nil && next && b.roll()%2 == 0 {\n		next = false\n	}\n"},
 	// On a busy machine whoever runs for long, or is in a call of the kernel, would be made to yield to others.
 	{"proc.go", "func retake(now int64) uint32 {\n", "func retake(now int64) uint32 {\n	if gomaxprocs == 1 {\n		return 0\n	}\n"},
 	// Who has waited for a mutex for a millisecond of real time, as on a busy machine, is let ahead of others.

@@ -67,14 +67,20 @@ func (w *world) indexOf(name string) int {
 	return -1
 }
 
-// apart looks whether the history has activations apart from each other, as their programs were. A node that slept proves a death late, and may
-// find its programs dead before it finds its lease over. Who had proved it before may have slept as well, before its own activation had an entry:
-// then what its guardian noted of its own end took the place of what the previous one's had noted. Or it gave the lock to a newer copy at once, and
-// has no entry.
+// woke reports whether the node's supervisor woke from a sleep between two moments.
+func (n *node) woke(after, until time.Time) bool {
+	return slices.ContainsFunc(n.thaws, func(at time.Time) bool { return at.After(after) && !at.After(until) })
+}
+
+// apart looks whether the history has activations apart from each other, as their programs were. A node that slept proves a death late, whatever it
+// ended its programs for, and may find them dead before it finds its lease over. Who had proved it before may have slept as well, before its own
+// activation had an entry: then what its guardian noted of its own end took the place of what the previous one's had noted. Or it gave the lock
+// to a newer copy at once, and has no entry.
 func (c *checker) apart(v *serviceView) {
 	var previous election.Activation
 	for _, a := range slices.SortedFunc(maps.Values(v.history), func(a, b election.Activation) int { return cmp.Compare(a.Token, b.Token) }) {
-		slept := slices.Contains([]election.Reason{election.LeaseEnding, election.LockLost, election.SessionExpired, election.ChildFailed}, previous.Reason)
+		slept := slices.Contains([]election.Reason{election.LeaseEnding, election.LockLost, election.SessionExpired, election.ChildFailed}, previous.Reason) ||
+			a.Started != nil && previous.End != nil && c.w.nodes[c.w.indexOf(previous.Node)].woke(*a.Started, *previous.End)
 		exact := previous.EndMin != nil && previous.EndMax != nil && previous.EndMin.Equal(*previous.EndMax)
 		unproved := slept && !exact && !a.Fenced.Fenced()
 		if end := previous.End; !unproved && v.next[previous.Token] == a.Token && a.Started != nil && end != nil && end.After(*a.Started) && !a.Fenced.Confirmed() && !v.struck[previous.Token] {
