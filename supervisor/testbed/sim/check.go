@@ -197,6 +197,7 @@ func (c *checker) gone(p *proc) {
 func (c *checker) strike(v *serviceView) {
 	c.effects.strike(v.name)
 	v.struck[v.lock.token] = true
+	v.struck[v.token] = true // nothing of it may be alive just now, as between a crash and the next start
 	for p := range v.living {
 		v.struck[p.token] = true
 	}
