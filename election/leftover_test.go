@@ -72,6 +72,28 @@ func TestWhoWaitsLearnsWhatIsSaid(t *testing.T) {
 	}
 }
 
+// A token that the previous active adds late is no other case: whatever fences it goes on.
+func TestALateTokenChangesNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.activates("a", func(context.Context, *Session, *Claim) error {
+			w.byHand(p.Lock())
+			w.claims("b", func(ctx context.Context, _ *Session, waits *Claim) error {
+				late := *waits.Previous
+				late.Token = 7
+				w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, p.Crumb(), encode(late), -1) })
+				waiting, enough := context.WithTimeout(ctx, time.Second)
+				defer enough()
+				if err := waits.Confirmed(waiting); !errors.Is(err, context.DeadlineExceeded) || waits.PreviousToken != 7 {
+					w.Errorf("%v, token %d", err, waits.PreviousToken)
+				}
+				return waits.Release(ctx)
+			})
+			return nil
+		})
+	})
+}
+
 // Who knows the process adds it; one that is named stays. Nothing is said of another tree.
 func TestAProcessThatIsNamedStays(t *testing.T) {
 	inWorld(t, func(w *world) {
