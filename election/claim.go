@@ -63,8 +63,8 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		if c.Previous == nil {
 			return nil
 		}
-		// A previous active that adds its token to the breadcrumb late proves nothing. Anything else changes the case: of a process that is known
-		// to be alive, or an effect that is left, no delay is a proof from now on, nor an answer that did not cover it.
+		// A token that the previous active adds late changes nothing. Any other change makes it another case: no delay proves the death of a
+		// process that was seen alive, or undoes an effect, and an answer that was given before does not cover it.
 		now := *c.Previous
 		if now.Token = previous.Token; !bytes.Equal(encode(now), encode(previous)) {
 			return ErrCrumbChanged

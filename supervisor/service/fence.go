@@ -154,7 +154,7 @@ func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 	ctx, cancel := context.WithCancelCause(ctx)
 	confirmed := make(chan struct{})
 	var watching sync.WaitGroup
-	var seen error // by who watches, at its end
+	var seen error // how the watching ended
 	watching.Go(func() {
 		if seen = claim.Confirmed(ctx); seen != nil {
 			cancel(seen)
@@ -165,7 +165,7 @@ func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 	defer func() {
 		cancel(nil)
 		watching.Wait()
-		if errors.Is(seen, election.ErrCrumbChanged) { // P5: what came out is of what it said before
+		if errors.Is(seen, election.ErrCrumbChanged) { // P5: the outcome is of what the breadcrumb said before
 			fenced, err, v.mem.story.failure = fencing.Outcome{}, seen, ""
 		}
 	}()
