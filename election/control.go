@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"understudy/supervisor/printable"
 )
 
 // Control holds the orders of operators for a service.
@@ -102,7 +104,7 @@ func preferred(names []string) map[string]int {
 	all := map[string]int{}
 	for _, name := range names {
 		digits, node, _ := strings.Cut(name, "-")
-		if p, err := strconv.Atoi(digits); err == nil && p > all[node] {
+		if p, err := strconv.Atoi(digits); err == nil && p > all[node] && printable.IsName(node) {
 			all[node] = p
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/printable"
 )
 
 // CopyReport is what a node says of its copy of a replicated program.
@@ -29,6 +31,25 @@ type CopyReport struct {
 	Role     string       `json:"role,omitempty"`     // what it says that it is: follower, primary, or unknown
 	Promoted int64        `json:"promoted,omitempty"` // the token under which it is the primary; 0: it is not
 	Sees     *SeenPrimary `json:"sees,omitempty"`     // nil: it does not say
+}
+
+// ReadCopyReport reads what a node says of its copy, wholly or not at all: its words become parts of commands, environments and URLs.
+func ReadCopyReport(node string, data []byte) (CopyReport, error) {
+	about, err := decode[CopyReport](data)
+	about.Node = node
+	switch {
+	case err != nil:
+	case !printable.IsName(node):
+		err = fmt.Errorf("%.80q is not plainly a node's name", node)
+	case about.Host != "" && !printable.IsHost(about.Host):
+		err = fmt.Errorf("%.80q is not plainly a host's name", about.Host)
+	case about.Address != "" && !printable.IsHost(about.Address):
+		err = fmt.Errorf("%.80q is not plainly an address", about.Address)
+	}
+	if err != nil {
+		return CopyReport{}, fmt.Errorf("its report cannot be read: %w", err)
+	}
+	return about, nil
 }
 
 // SeenPrimary is what a node whose copy follows sees of the primary from outside.
@@ -83,6 +104,8 @@ type CopiesSeen struct {
 	Promoted Promotion
 	Copies   []CopyReport
 	Known    []string // the nodes that have, or had, a copy
+	// Doubts are why the reports of nodes, which are not among Copies, are not believed.
+	Doubts map[string]string
 
 	changed []<-chan zk.Event
 }
@@ -149,8 +172,10 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 	}
 	v.Era, v.Claims, v.changed = dir.Ctime, dir.Version, append(v.changed, lock.changed)
 	if lock.exists {
-		holder, _ := decode[Lock](lock.data) // another client's, if it cannot be read: nobody to follow
-		v.Holder, v.Token = holder.Node, lock.stat.Czxid
+		v.Token = lock.stat.Czxid
+		if holder, _ := decode[Lock](lock.data); printable.IsName(holder.Node) { // else it is another client's: nobody to follow
+			v.Holder = holder.Node
+		}
 	} else {
 		v.Vacancy = dir.Pzxid
 	}
@@ -178,6 +203,7 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 	if more != nil {
 		v.changed = append(v.changed, more)
 	}
+	v.Doubts = map[string]string{}
 	for _, name := range names {
 		read := c.s.get
 		if name == v.Holder || ours {
@@ -190,10 +216,15 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 		if one.changed != nil {
 			v.changed = append(v.changed, one.changed)
 		}
-		if about, err := decode[CopyReport](one.data); one.exists && err == nil {
-			about.Node = name
-			v.Copies = append(v.Copies, about)
+		if !one.exists {
+			continue
 		}
+		about, err := ReadCopyReport(name, one.data)
+		if err != nil {
+			v.Doubts[name] = err.Error()
+			continue
+		}
+		v.Copies = append(v.Copies, about)
 	}
 	return v, nil
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"understudy/supervisor/printable"
 )
 
 // BreadCrumb says which node's child may be running. A node writes it before a child starts, and removes it only after the whole tree is dead.
@@ -52,10 +52,16 @@ func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 
 func (b BreadCrumb) check() error {
 	switch {
-	case !isName(b.Node):
-		return fmt.Errorf("%q is not a node name", b.Node)
+	case !printable.IsName(b.Node):
+		return fmt.Errorf("%.80q is not a node name", b.Node)
+	case b.Host != "" && !printable.IsHost(b.Host):
+		return fmt.Errorf("%.80q is not a host name", b.Host)
+	case b.Agent != "" && !printable.IsAddress(b.Agent):
+		return fmt.Errorf("%.80q is not an agent's address", b.Agent)
+	case b.Machine != "" && !printable.IsName(b.Machine), b.Boot != "" && !printable.IsName(b.Boot):
+		return fmt.Errorf("%.80q and %.80q are not a machine's id and its boot's", b.Machine, b.Boot)
 	case b.Session != "" && !isSession(b.Session): // without one nobody knows whether it is over
-		return fmt.Errorf("%q is not a session id", b.Session)
+		return fmt.Errorf("%.80q is not a session id", b.Session)
 	case b.SessionMs < 0 || b.SessionMs > math.MaxInt32: // the limit of ZooKeeper's protocol
 		return fmt.Errorf("%d ms is not a session timeout", b.SessionMs)
 	case b.Token < 0:
@@ -66,13 +72,6 @@ func (b BreadCrumb) check() error {
 		return errors.New("it names a machine, but no boot")
 	}
 	return nil
-}
-
-// isName reports whether a znode can have this name.
-func isName(name string) bool {
-	return name != "" && name != "." && name != ".." && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
-		return r == '/' || !unicode.IsGraphic(r) || r >= 0xfff0 && r <= 0xffff // ZooKeeper's rule, and a little stricter
-	})
 }
 
 // isSession reports whether SessionName could have made it.

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/printable"
 )
 
 // Members are the znodes in which the candidates of a service describe themselves.
@@ -68,7 +70,7 @@ func (m *Members) peers(ctx context.Context) (peers []Peer, changed <-chan zk.Ev
 			continue // the watch reports that
 		}
 		said, err := decode[Member](v.data)
-		if err != nil {
+		if err != nil || said.Machine != "" && !printable.IsName(said.Machine) || said.Agent != "" && !printable.IsAddress(said.Agent) {
 			said = Member{} // nobody can ask it for a promise
 		}
 		peers = append(peers, Peer{Node: name, Machine: said.Machine, Agent: said.Agent})

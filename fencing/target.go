@@ -3,8 +3,9 @@ package fencing
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"time"
+
+	"understudy/supervisor/printable"
 )
 
 // Target is the child that a breadcrumb names: it may still be running.
@@ -38,23 +39,16 @@ type Claimant struct {
 	Token int64
 }
 
-// A word must not look like an option or like .. in a path, and must not end the text around it.
-var (
-	plainWord    = regexp.MustCompile(`^([A-Za-z0-9_@:][A-Za-z0-9._@:-]*)?$`)
-	plainHost    = regexp.MustCompile(`^([A-Za-z0-9_:][A-Za-z0-9._:-]*)?$`)
-	plainAddress = regexp.MustCompile(`^([A-Za-z0-9_:[][][A-Za-z0-9._:%-]*)?$`)
-)
-
 // plain fails if a word of a breadcrumb could change the meaning of the text around it: breadcrumbs come from outside.
 func (t Target) plain() error {
 	for _, w := range []struct {
-		text    string
-		allowed *regexp.Regexp
+		text  string
+		plain func(string) bool
 	}{
-		{t.Service, plainWord}, {t.Node, plainWord}, {t.Host, plainHost}, {t.Machine, plainWord}, {t.Boot, plainWord},
-		{t.Session, plainWord}, {t.Address, plainAddress},
+		{t.Service, printable.IsName}, {t.Node, printable.IsName}, {t.Host, printable.IsHost}, {t.Machine, printable.IsName},
+		{t.Boot, printable.IsName}, {t.Session, printable.IsName}, {t.Address, printable.IsAddress},
 	} {
-		if !w.allowed.MatchString(w.text) {
+		if w.text != "" && !w.plain(w.text) {
 			return fmt.Errorf("the record of the active node has %q, which cannot be passed on: letters, digits and . _ @ : - are allowed, and neither . nor - at the beginning", w.text)
 		}
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/control/web"
 	"understudy/supervisor/handoff"
+	"understudy/supervisor/printable"
 )
 
 // How long it may take to look who can change the files that a config names. What takes over was tried before, with all the time.
@@ -70,6 +72,9 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		return l.placed(err)
 	}
 	host, err := os.Hostname()
+	if err == nil && !printable.IsHost(host) { // the other nodes would read nothing that has it
+		host, err = "", fmt.Errorf("%q is not plainly one", host)
+	}
 	if err != nil {
 		log.Warn("the host has no name", "error", err)
 	}

@@ -15,7 +15,7 @@ func checkPlugs(p place, plugs map[string]string) {
 		if message := nameFault(node); message != "" {
 			at.key(node).keyFault(message)
 		}
-		if word := plugs[node]; word == "" || !printable(word) {
+		if word := plugs[node]; word == "" || !isPrintable(word) {
 			at.key(node).fault("missing: write the word for %s there, even if it is the node's own name", quoted(node))
 		}
 	}

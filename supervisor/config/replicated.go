@@ -1,8 +1,9 @@
 package config
 
 import (
-	"slices"
 	"time"
+
+	"understudy/supervisor/printable"
 )
 
 // Replicated says how the copies of a program are told apart and steered: it runs on every node, and one copy is promoted.
@@ -63,7 +64,7 @@ func (r *Replicated) check(p, service place, w written) {
 		c.command.checkGiven(p.key(c.key))
 	}
 	checkBetween(p.key("attempts"), r.Attempts, 1, mostAttempts)
-	if p.key("address").given() && !isHost(r.Address) {
+	if p.key("address").given() && !printable.IsHost(r.Address) {
 		p.key("address").fault("%s is not the name or address of a host, without a port", quoted(r.Address))
 	}
 	if from := p.key("positions_from"); from.given() || r.PositionsFrom != 0 {
@@ -77,11 +78,6 @@ func (r *Replicated) check(p, service place, w written) {
 	checkPositive(p.key("timeout"), r.Timeout)
 	checkAbsolute(p.key("state_dir"), r.StateDir)
 	r.checkTogether(p, service, w)
-}
-
-// isHost reports whether text can be given to a program as a host.
-func isHost(text string) bool {
-	return text != "" && printable(text) && !slices.ContainsFunc([]rune(text), func(c rune) bool { return c == ' ' || c == '/' || c == '[' || c == ']' })
 }
 
 // checkTogether refuses what a replicated service cannot have.

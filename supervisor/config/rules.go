@@ -11,9 +11,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-)
 
-var safeName = regexp.MustCompile(`^[A-Za-z0-9_@:][A-Za-z0-9._@:-]*$`)
+	"understudy/supervisor/printable"
+)
 
 // nameFault says why a name cannot be that of a znode, a cgroup and a label at once; "" when it can.
 func nameFault(name string) string {
@@ -27,7 +27,7 @@ func nameFault(name string) string {
 		return quoted(name) + ": a name must not start with a dot"
 	case strings.HasPrefix(name, "-"): // every command would take it for a flag
 		return quoted(name) + ": a name must not start with -"
-	case !safeName.MatchString(name):
+	case !printable.IsName(name):
 		return quoted(name) + " is not a name: letters, digits and . _ - @ : are allowed"
 	}
 	return ""
@@ -111,7 +111,7 @@ func checkAddress(p place, address string) {
 		p.fault("%s is not host:port, such as 127.0.0.1:6379 or [::1]:6379", quoted(address))
 	case bad != nil || n == 0:
 		p.fault("%s: the port must be a number from 1 to 65535", quoted(address))
-	case !printable(host) || strings.ContainsAny(host, " /?#@\"'"):
+	case !isPrintable(host) || strings.ContainsAny(host, " /?#@\"'"):
 		p.fault("%s contains a character that is part of no host name", quoted(address))
 	}
 }
@@ -197,8 +197,8 @@ func checkPositive(p place, d time.Duration) bool {
 	return checkNotNegative(p, d)
 }
 
-// printable reports whether text is of characters that a znode's name may have and a terminal shows.
-func printable(text string) bool {
+// isPrintable reports whether text is of characters that a znode's name may have and a terminal shows.
+func isPrintable(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool {
 		return !unicode.IsPrint(r) || r > 0xffef
 	}) < 0

@@ -107,7 +107,7 @@ func rootFault(root string) string {
 		return quoted(root) + " must not end with /"
 	case root == "/zookeeper" || strings.HasPrefix(root, "/zookeeper/"):
 		return "/zookeeper belongs to ZooKeeper itself"
-	case !printable(root):
+	case !isPrintable(root):
 		return quoted(root) + " contains a character that no znode may have"
 	}
 	for part := range strings.SplitSeq(root[1:], "/") {

@@ -41,6 +41,7 @@ func TestStatusShowsTheCopiesOfAReplicatedService(t *testing.T) {
 	tell("c", election.CopyReport{Role: "follower", Followed: 3, Toward: token, Why: "it has no position", Sees: &election.SeenPrimary{Token: token, Why: "no answer"}},
 		&election.At{Token: 3, Position: 80, Time: asked.Add(-time.Minute)})
 	tell("d", election.CopyReport{Role: "unknown", Followed: token, Why: "role: exit code 1", Sees: &election.SeenPrimary{Token: 2}}, &election.At{Token: token, Position: 120, Time: asked})
+	tell("f", election.CopyReport{Role: "follower", Followed: token, Address: "10.0.0.1\x1b[2J"}, nil)
 	v := b.status("db").Services[0]
 	var got []string
 	for _, c := range v.Copies {
@@ -50,7 +51,8 @@ func TestStatusShowsTheCopiesOfAReplicatedService(t *testing.T) {
 b: follower, position 90, 10 behind, reaches the primary
 c: follower (it has no position), does not have the data of promotion TOKEN yet, position 80 1m0s ago, does not reach the primary (no answer)
 d: unknown (role: exit code 1), position 120, 0 behind
-e: unknown (it has reported nothing)`, "TOKEN", jsonOf(token))
+e: unknown (it has reported nothing)
+f: unknown (its report cannot be read: "10.0.0.1\x1b[2J" is not plainly an address)`, "TOKEN", jsonOf(token))
 	if strings.Join(got, "\n") != want {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -94,10 +93,12 @@ func (c *Cluster) copies(ctx context.Context, service string) (map[string]electi
 		return nil, err
 	}
 	said := map[string]election.CopyReport{}
-	_, err = list(ctx, c.znodes, path, func(node string, n znode) (about election.CopyReport) {
-		if json.Unmarshal(n.data, &about) == nil {
-			said[node] = about
+	_, err = list(ctx, c.znodes, path, func(node string, n znode) election.CopyReport {
+		about, err := election.ReadCopyReport(node, n.data)
+		if err != nil {
+			about.Why = err.Error()
 		}
+		said[node] = about
 		return about
 	})
 	return said, err
