@@ -49,6 +49,12 @@ func encode(v reflect.Value) *yaml.Node {
 		return word(value.String())
 	case nodeKey:
 		return word(value.name)
+	case entry:
+		node := encodeStruct(v, keysOf(v.Type()))
+		if r := value.Replicated; r != nil && len(r.Others) > 0 {
+			node.Content = append(node.Content, word("nodes"), r.nodes())
+		}
+		return node
 	case Umask: // without quotes other readers of YAML would take it for decimal
 		node := word(textOf(value))
 		node.Style = yaml.DoubleQuotedStyle

@@ -85,7 +85,22 @@ func (l *loader) check() (warnings []found) {
 		l.place(slices.DeleteFunc(one.found, again))
 		warnings = append(warnings, one.warnings...)
 	}
+	before := l.doc.Services
 	l.doc = l.doc.of(l.node)
+	for name, service := range l.doc.Services {
+		others := l.otherCopies(name, before[name].Nodes)
+		if len(others) == 0 || service.Replicated == nil {
+			continue
+		}
+		r := *service.Replicated
+		r.Others, service.Replicated = others, &r
+		l.doc.Services[name] = service
+		if r.Address == "" {
+			here := report{says: l.given}
+			here.top("services", name, "nodes").warn("gives the addresses of other nodes' copies, and none for %s: with the same file they do not follow the copy here", l.node)
+			warnings = append(warnings, here.warnings...)
+		}
+	}
 	return warnings
 }
 

@@ -3,12 +3,14 @@ package config
 import (
 	"time"
 
+	"gopkg.in/yaml.v3"
+
 	"understudy/supervisor/printable"
 )
 
 // Replicated says how the copies of a program are told apart and steered: it runs on every node, and one copy is promoted.
 type Replicated struct {
-	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy, as a host's name or an address. Default: the host's name."`
+	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy, as a host's name or an address. Default: the host's name. Once nodes gives it for any other node, this node follows no other address and no other node."`
 	Role          Command       `yaml:"role,flow,omitempty" doc:"Shows what the copy on this node is, by exit code 0 for a follower and 8 for the primary. Anything else means that it is not known."`
 	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes, as one number, or nothing where that is not known. If UNDERSTUDY_ACTIVE_ADDRESS is set, it is not known while the copy does not follow that primary."`
 	Promote       Command       `yaml:"promote,flow,omitempty" doc:"Makes the copy on this node the primary. It is done once role reports a primary."`
@@ -23,10 +25,34 @@ type Replicated struct {
 	Interval      time.Duration `yaml:"interval" doc:"How often role and position are asked."`
 	Timeout       time.Duration `yaml:"timeout" doc:"How long each of these commands may take before it is killed and has failed."`
 	StateDir      string        `yaml:"state_dir" doc:"The folder in which this node keeps which primary its copy has followed. It has to outlast a boot."`
+
+	// Others are the addresses that the files give, under nodes, for the copies of other nodes.
+	Others map[string]string `yaml:"-"`
 }
 
 func (r *Replicated) setDefaults() {
 	r.Interval, r.Timeout, r.StateDir, r.Attempts = time.Second, 10*time.Second, "/var/lib/understudy", 5
+}
+
+// otherCopies are the addresses that a service gives for the copies of other nodes. One that is for all nodes says nothing of another node:
+// each may have a file of its own.
+func (l *loader) otherCopies(service string, nodes map[string]written) map[string]string {
+	all := map[string]string{}
+	for node, own := range nodes {
+		if node != l.node && own.Replicated != nil && l.given(path{"services", service, "nodes", node, "replicated", "address"}) {
+			all[node] = own.Replicated.Address
+		}
+	}
+	return all
+}
+
+// nodes is what otherCopies was read from.
+func (r *Replicated) nodes() *yaml.Node {
+	all := map[string]map[string]map[string]string{}
+	for node, address := range r.Others {
+		all[node] = map[string]map[string]string{"replicated": {"address": address}}
+	}
+	return encode(reflectOf(&all))
 }
 
 type keyedCommand struct {

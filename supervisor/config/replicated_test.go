@@ -1,6 +1,9 @@
 package config
 
 import (
+	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,7 +18,7 @@ func TestAReplicatedServiceIsRead(t *testing.T) {
 	want := &Replicated{
 		Address: "db-1.example", Role: Command{"r"}, Position: Command{"p"}, Promote: Command{"promote", "now"},
 		Follow: Command{"sh", "-c", "follow $UNDERSTUDY_ACTIVE_ADDRESS"}, Demote: Command{"demote"}, Prepare: Command{"rewind", "-D", "data"}, Reclone: Command{"basebackup"}, Attempts: 4, PositionsFrom: 2, MaxLag: 1 << 20,
-		Interval: 2 * time.Second, Timeout: 3 * time.Second, StateDir: "/srv/state",
+		Interval: 2 * time.Second, Timeout: 3 * time.Second, StateDir: "/srv/state", Others: map[string]string{"m": "10.0.0.2"},
 		SeenBy: &SeenBy{HTTP: "http://$UNDERSTUDY_ACTIVE_ADDRESS:80/${UNDERSTUDY_ACTIVE_NODE}", Quorum: QuorumAll, Failures: 2, Interval: time.Second, Timeout: 500 * time.Millisecond},
 	}
 	if diff := cmp.Diff(want, cfg.Services["s"].Replicated); diff != "" {
@@ -28,6 +31,45 @@ func TestAReplicatedServiceIsRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, cfg.Services["t"].Replicated); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Each node knows the addresses that the files give under nodes: for the others, and no address that is for this node, or for all.
+func TestTheAddressesOfTheOtherNodesCopiesAreKnown(t *testing.T) {
+	const text = `
+zookeeper: {servers: [zk1]}
+defaults: {replicated: {role: r, position: p, promote: p, follow: f}}
+services:
+  s:
+    command: x
+    replicated: {address: 10.0.0.9}
+    nodes: {a: {replicated: {address: 10.0.0.1}}, b: {replicated: {address: db-2}}, c: {priority: 5}, d: {replicated: {interval: 2s}}}
+  t:
+    command: x
+`
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for node, want := range map[string]struct {
+		address string
+		others  map[string]string
+	}{
+		"a": {"10.0.0.1", map[string]string{"b": "db-2"}},
+		"b": {"db-2", map[string]string{"a": "10.0.0.1"}},
+		"c": {"10.0.0.9", map[string]string{"a": "10.0.0.1", "b": "db-2"}},
+	} {
+		r := Read(file, node)
+		if r.Config == nil {
+			t.Fatal(r.Faults)
+		}
+		got := r.Config.Services["s"].Replicated
+		if got.Address != want.address || !maps.Equal(got.Others, want.others) {
+			t.Errorf("%s: %s, %v", node, got.Address, got.Others)
+		}
+		if other := r.Config.Services["t"].Replicated; other.Others != nil || other.Address != "" {
+			t.Errorf("%s: another service has %+v", node, other)
+		}
 	}
 }
 

@@ -87,6 +87,11 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	v, here := c.v, c.v.copy
 	conf := v.Given()
 	me := v.node.Self.Node
+	seen = believed(seen, me, conf.Replicated.Others)
+	here.tellDoubts(seen.Doubts)
+	if mine, ok := seen.Of(me); !ok || mine.Address != c.told.Address || mine.Promoted != c.told.Promoted {
+		c.once = false // another client has written or deleted it
+	}
 	stands, token := here.said()
 	shown := here.Shown()
 	about := election.CopyReport{Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Promoted: token, Role: string(shown.Role)}
@@ -110,6 +115,9 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		here.Learn(active)
 		about.Source = election.Source(shown.Source)
 		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill), here.seenPrimary()
+		if why := seen.Doubts[seen.Holder]; why != "" {
+			about.Why = seen.Holder + " is not followed: " + why
+		}
 		c.tell(ctx, about)
 		if seen.Holder != me && active.Node == "" { // it is about to be promoted
 			return c.later(pause)
@@ -207,7 +215,7 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64,
 	}
 	for _, node := range seen.Known {
 		if !slices.ContainsFunc(all, func(one election.CopyReport) bool { return one.Node == node }) {
-			told = append(told, copies.Told{Node: node, Why: control.NothingReported})
+			told = append(told, copies.Told{Node: node, Why: cmp.Or(seen.Doubts[node], control.NothingReported)})
 		}
 	}
 	return rulesOf(conf, seen).Judge(told)

@@ -11,6 +11,7 @@ import (
 	"understudy/supervisor/copies"
 	"understudy/supervisor/host"
 	"understudy/supervisor/keyfile"
+	"understudy/supervisor/loglimit"
 	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
@@ -34,6 +35,7 @@ type copyHere struct {
 	warning string
 
 	saidSeen time.Time // when it was last told that others do not reach the primary
+	doubts   loglimit.Line
 
 	mu      sync.Mutex // guards the fields below
 	stands  bool       // this node would take the lock
@@ -62,7 +64,7 @@ func newCopyHere(node *LocalNode, conf Conf, v *Service) *copyHere {
 			return &keyfile.Store{Dir: dir, Name: replica.FileName(node.Cluster, node.Self.Node, service), Durable: true}
 		}
 	}
-	c := &copyHere{changed: make(chan struct{}, 1)}
+	c := &copyHere{changed: make(chan struct{}, 1), doubts: loglimit.Line{Log: v.log, Words: "the report of a node's copy is not believed", Window: doubtEvery}}
 	c.Copy = replica.New(replica.Config{
 		Service: conf.Name, Node: node.Self.Node, Unit: v.unit, Commands: node.Commands, Logger: v.log, News: func() { wait.Poke(c.changed) },
 		Store: func(dir string) replica.Store { return store(conf.Name, dir) },
