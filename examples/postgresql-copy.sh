@@ -7,7 +7,16 @@ set -eu
 : "${PGDATA:=/var/lib/postgresql/15/main}" "${PGHOST:=/var/run/postgresql}" "${PGPORT:=5432}" "${PGUSER:=postgres}"
 export PGDATA PGHOST PGPORT PGUSER PGDATABASE=postgres PGCONNECT_TIMEOUT=3
 PATH=${PGBIN:-/usr/lib/postgresql/15/bin}:$PATH
+# What another server has to prove before this copy takes its data: that it knows the password of PGUSER. ZooKeeper names servers, and others
+# may write there.
+: "${PGPROOF:=sslmode=require channel_binding=require}"
 active=${UNDERSTUDY_ACTIVE_ADDRESS:-}
+case $active in
+*[!A-Za-z0-9._:-]* | -*) # a comma would make it a list of servers
+	echo "the primary's address is none" >&2
+	exit 75
+	;;
+esac
 
 # stopped ends this command if a server runs that is not understudy's: it changes no data then.
 stopped() {
@@ -17,19 +26,30 @@ stopped() {
 	fi
 }
 
-ask() { psql -XAtqc "$1" ${2:+-h "$2"}; } # QUERY [SERVER]
+# quoted is a value in a connection string.
+quoted() { printf "'%s'" "$(printf %s "$1" | sed "s/[\\\\']/\\\\&/g")"; }
 
-active_timeline() { ask "select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int" "$active"; }
+primary() { printf '%s' "host=$(quoted "$active") port=$(quoted "$PGPORT") user=$(quoted "$PGUSER") connect_timeout=3 $PGPROOF"; }
+
+ask() { # QUERY [OPTION...]. A value is given with -v, and is :'value' in the query
+	printf '%s\n' "$1" | {
+		shift
+		psql -XAtq -v ON_ERROR_STOP=1 "$@"
+	}
+}
+
+active_timeline() {
+	timeline=$(ask "select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int" -d "$(primary)") || return 1
+	case $timeline in '' | *[!0-9]*) return 1 ;; esac # another server may answer anything
+}
 
 own_timeline() {
 	LC_ALL=C pg_controldata | sed -n "s/^Latest checkpoint's TimeLineID: *//p; s/^Min recovery ending loc's timeline: *//p" | sort -n | tail -n 1
 }
 
-# It needs the rest of the primary's log before it is consistent, and takes connections. run keeps that for the next start.
-from_active() {
-	echo "primary_conninfo = 'host=$active port=$PGPORT user=$PGUSER connect_timeout=3'" >>"$PGDATA/postgresql.auto.conf"
-	: >"$PGDATA/from_active"
-}
+# A copy of the primary needs the rest of its log before it is consistent, and takes connections. -R has written where that comes from, and run
+# keeps it for the next start.
+from_active() { : >"$PGDATA/from_active"; }
 
 case $1 in
 run)
@@ -47,17 +67,17 @@ role) # 0: a follower, 8: the primary
 position) # nothing while it does not get what the primary writes: a copy that has gone another way streams what is older than that
 	from=true
 	if [ -n "$active" ]; then
-		timeline=$(active_timeline) || exit 0
-		from="exists (select from pg_stat_wal_receiver where status = 'streaming' and sender_host = '$active' and received_tli = $timeline)"
+		active_timeline || exit 0
+		from="exists (select from pg_stat_wal_receiver where status = 'streaming' and sender_host = :'active' and received_tli = :'timeline')"
 	fi
 	ask "select pg_wal_lsn_diff(case when pg_is_in_recovery() then greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
-		else pg_current_wal_flush_lsn() end, '0/0') where not pg_is_in_recovery() or $from"
+		else pg_current_wal_flush_lsn() end, '0/0') where not pg_is_in_recovery() or $from" -v active="$active" -v timeline="${timeline:-}"
 	;;
 promote)
 	[ "$(ask 'select pg_promote(true, 30)')" = t ]
 	;;
 follow) # fails if it gets no data within ten seconds
-	ask "alter system set primary_conninfo = 'host=$active port=$PGPORT user=$PGUSER application_name=$UNDERSTUDY_NODE connect_timeout=3'"
+	ask "alter system set primary_conninfo = :'to'" -v to="$(primary) application_name=$(quoted "$UNDERSTUDY_NODE")"
 	ask 'select pg_reload_conf()' >/dev/null
 	tries=50
 	until [ -n "$("$0" position)" ]; do
@@ -68,21 +88,23 @@ follow) # fails if it gets no data within ten seconds
 	;;
 prepare) # 75: nothing was changed
 	stopped
-	ask checkpoint "${active:?}" || exit 75 # pg_rewind sees a promotion only after it
-	timeline=$(active_timeline) || exit 75
+	: "${active:?}"
+	ask checkpoint -d "$(primary)" >/dev/null || exit 75 # pg_rewind sees a promotion only after it
+	active_timeline || exit 75
 	[ -e "$PGDATA/PG_VERSION" ]
 	rm -f "$PGDATA/postmaster.pid" "$PGDATA/standby.signal" # of a killed one
 	if [ "$(own_timeline)" != "$timeline" ]; then # pg_rewind sees where this copy's data ends only after it has recovered
 		postgres --single -D "$PGDATA" ${PGCONFIG:+-c config_file="$PGCONFIG"} postgres </dev/null >/dev/null
 	fi
-	pg_rewind -D "$PGDATA" ${PGCONFIG:+--config-file="$PGCONFIG"} --source-server="host=$active port=$PGPORT user=$PGUSER dbname=postgres"
+	pg_rewind -R -D "$PGDATA" ${PGCONFIG:+--config-file="$PGCONFIG"} --source-server="$(primary) dbname=postgres"
 	from_active
 	;;
 reclone)
 	stopped
-	ask 'select 1' "${active:?}" >/dev/null || exit 75
+	: "${active:?}"
+	ask 'select 1' -d "$(primary)" >/dev/null || exit 75
 	find "$PGDATA" -mindepth 1 -delete
-	pg_basebackup -D "$PGDATA" -h "$active" -X stream -c fast
+	pg_basebackup -R -D "$PGDATA" -d "$(primary)" -X stream -c fast
 	from_active
 	;;
 esac

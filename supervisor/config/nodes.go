@@ -68,6 +68,7 @@ func (l *loader) check() (warnings []found) {
 	if l.nodes = nodes; l.doc.Node.name != "" {
 		l.nodes = append(l.nodes, l.doc.Node.name)
 	}
+	named := l.node != "" || l.doc.Node.name != "" // else it may be the host of an operator, who checks a file for others
 	if l.node == "" {
 		l.node = l.doc.Config.Node
 	}
@@ -95,7 +96,7 @@ func (l *loader) check() (warnings []found) {
 		r := *service.Replicated
 		r.Others, service.Replicated = others, &r
 		l.doc.Services[name] = service
-		if r.Address == "" {
+		if named && r.Address == "" {
 			here := report{says: l.given}
 			here.top("services", name, "nodes").warn("gives the addresses of other nodes' copies, and none for %s: with the same file they do not follow the copy here", l.node)
 			warnings = append(warnings, here.warnings...)

@@ -44,7 +44,7 @@ func postgresqlUnderstudy(tb testing.TB, stage *kit.Stage) *trio {
 		return []string{
 			"    user: postgres\n", "    user: postgres\n    contain: pidns\n", "/etc/understudy/postgresql-copy.sh", scripts,
 			"/usr/lib/postgresql/15/bin", filepath.Dir(pgBin("postgres")), "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data,
-			"/var/run/postgresql", filepath.Dir(data),
+			"/var/run/postgresql", filepath.Dir(data), "sslmode=require channel_binding=require", "sslmode=disable", // as the others have it
 		}
 	})
 }

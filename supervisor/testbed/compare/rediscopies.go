@@ -22,7 +22,8 @@ func redisConf(tb testing.TB, w *trio, h *kit.Host, more ...string) string {
 func redisUnderstudy(tb testing.TB, stage *kit.Stage) *trio {
 	w := newTrio(tb, stage.Lab, redis)
 	return nodes(tb, w, stage, "redis", example(tb, "redis-replicated.yaml"), func(h *kit.Host) []string {
-		return []string{"/etc/redis/redis.conf", redisConf(tb, w, h), "/var/lib/redis", w.dirs[h.Name], "nofile: 65536", "nofile: 1024"} // which no container refuses
+		return []string{"/etc/redis/redis.conf", redisConf(tb, w, h), "/var/lib/redis", w.dirs[h.Name], "nofile: 65536", "nofile: 1024", // which no container refuses
+			"    env_file: /etc/understudy/redis.env\n", ""} // the others have no password either
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/keytest"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
 )
@@ -55,13 +56,29 @@ func postgresTrio(t *testing.T) *trio {
 		}
 	}
 	first := r.dirs[r.hosts[0].Name]
-	as("initdb", "-D", first, "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+	keys := keytest.New(t)
+	keys.Sign(t, "server", nil)
+	own := func(path, text string) string {
+		t.Helper()
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must(t, os.Chown(path, uid, gid))
+		return path
+	}
+	const password = "long and secret"
+	as("initdb", "-D", first, "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8", "--pwfile="+own(filepath.Join(dir, "password"), password+"\n"))
+	passfile := own(filepath.Join(dir, "passfile"), "*:5432:*:postgres:"+password+"\n")
+	for _, name := range []string{"server", "server-key"} {
+		text, err := os.ReadFile(keys.File(name))
+		must(t, err)
+		own(filepath.Join(first, name), string(text))
+	}
 	conf := []string{
 		"listen_addresses = '*'", "unix_socket_directories = '..'", "shared_buffers = 8MB", "hot_standby = on", "wal_log_hints = on",
-		"wal_keep_size = 256MB", "wal_retrieve_retry_interval = 1s", "synchronous_standby_names = 'ANY 1 (*)'", "",
+		"wal_keep_size = 256MB", "wal_retrieve_retry_interval = 1s", "synchronous_standby_names = 'ANY 1 (*)'",
+		"ssl = on", "ssl_cert_file = 'server'", "ssl_key_file = 'server-key'", "",
 	}
 	add(t, filepath.Join(first, "postgresql.conf"), "\n"+strings.Join(conf, "\n"))
-	add(t, filepath.Join(first, "pg_hba.conf"), "\nhost all all 10.0.0.0/8 trust\nhost replication all 10.0.0.0/8 trust\n")
+	add(t, filepath.Join(first, "pg_hba.conf"), "\nhostssl all,replication all 10.0.0.0/8 scram-sha-256\nhostnossl all all 10.0.0.0/8 trust\n") // who writes here knows no TLS
 	for _, h := range r.hosts {
 		data := r.dirs[h.Name]
 		must(t, os.Chown(filepath.Dir(data), uid, gid)) // as /var/lib/postgresql/15 is the user's
@@ -71,7 +88,8 @@ func postgresTrio(t *testing.T) *trio {
 			}
 		}
 		r.copy(t, h, "postgresql-replicated.yaml", "    user: postgres\n", "    user: postgres\n    contain: pidns\n", "/etc/understudy/postgresql-copy.sh", copies,
-			"/usr/lib/postgresql/15/bin", bin, "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data, "/var/run/postgresql", filepath.Dir(data))
+			"/usr/lib/postgresql/15/bin", bin, "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data, "/var/run/postgresql", filepath.Dir(data),
+			"/var/lib/postgresql/.pgpass", passfile)
 	}
 	return r
 }

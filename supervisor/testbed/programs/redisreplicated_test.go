@@ -18,9 +18,12 @@ func redisTrio(t *testing.T, swaps ...string) *trio {
 	for _, h := range r.hosts {
 		dir := r.dirs[h.Name]
 		conf := filepath.Join(filepath.Dir(dir), "redis.conf")
-		lines := []string{"include /etc/redis/redis.conf", "bind 0.0.0.0", "protected-mode no", "dir " + dir, "logfile " + dir + "/log", "pidfile " + dir + "/pid", ""}
+		lines := []string{"include /etc/redis/redis.conf", "bind 0.0.0.0", "protected-mode no", "dir " + dir, "logfile " + dir + "/log", "pidfile " + dir + "/pid",
+			"requirepass \"" + watch.RedisPassword + "\"", "masterauth \"" + watch.RedisPassword + "\"", ""}
 		must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")), 0o644))
-		r.copy(t, h, "redis-replicated.yaml", append(slices.Clone(swaps), "/etc/redis/redis.conf", conf, "/var/lib/redis", dir)...)
+		secret := filepath.Join(filepath.Dir(dir), "redis.env")
+		must(t, os.WriteFile(secret, []byte("REDISCLI_AUTH='"+watch.RedisPassword+"'\n"), 0o600))
+		r.copy(t, h, "redis-replicated.yaml", append(slices.Clone(swaps), "/etc/understudy/redis.env", secret, "/etc/redis/redis.conf", conf, "/var/lib/redis", dir)...)
 	}
 	return r
 }

@@ -72,7 +72,11 @@ func newTrio(t *testing.T, service, user string, c copies, needs ...string) *tri
 // copy makes a host's config of a file of the examples, as example does.
 func (r *trio) copy(t *testing.T, h *kit.Host, name string, swaps ...string) {
 	t.Helper()
-	r.example(t, h, name, append(swaps, "10.0.0.1", h.Addr, "services:", "http: {listen: \""+h.Addr+":8437\"}\nservices:",
+	for i, other := range r.hosts {
+		const address = ": {replicated: {address: "
+		swaps = append(swaps, fmt.Sprint("db-", i+1, address, "10.0.0.", i+1), other.Name+address+other.Addr)
+	}
+	r.example(t, h, name, append(swaps, "services:", "http: {listen: \""+h.Addr+":8437\"}\nservices:",
 		"    replicated:\n", "    replicated:\n      state_dir: "+r.kept+"\n")...)
 }
 

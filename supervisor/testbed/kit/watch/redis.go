@@ -17,13 +17,26 @@ type redis struct {
 	replies *bufio.Reader
 }
 
-// DialRedis is for a client that keeps its numbers in a list.
-func DialRedis(addr string) (Store, error) {
-	conn, err := net.DialTimeout("tcp", addr, AnswerWithin)
+// RedisPassword is what a server that demands one is given.
+const RedisPassword = "long and secret"
+
+func dialRedis(addr string, within time.Duration) (*redis, error) {
+	conn, err := net.DialTimeout("tcp", addr, within)
 	if err != nil {
 		return nil, err
 	}
-	return &redis{conn, bufio.NewReader(conn)}, nil
+	r := &redis{conn, bufio.NewReader(conn)}
+	_, _ = r.askWithin(within, "AUTH", RedisPassword) // a server that demands none says so
+	return r, nil
+}
+
+// DialRedis is for a client that keeps its numbers in a list.
+func DialRedis(addr string) (Store, error) {
+	r, err := dialRedis(addr, AnswerWithin)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 func (r *redis) Put(n int64) error {
@@ -49,8 +62,10 @@ func (r *redis) All() ([]int64, error) {
 }
 
 // ask sends a command and reads its reply: one word, or a list of them.
-func (r *redis) ask(words ...string) ([]string, error) {
-	_ = r.SetDeadline(time.Now().Add(AnswerWithin))
+func (r *redis) ask(words ...string) ([]string, error) { return r.askWithin(AnswerWithin, words...) }
+
+func (r *redis) askWithin(within time.Duration, words ...string) ([]string, error) {
+	_ = r.SetDeadline(time.Now().Add(within))
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(words))
 	for _, w := range words {
@@ -99,11 +114,11 @@ type replicatedRedis struct{ *redis }
 
 // DialReplicatedRedis is for a client whose writes count once another copy has them, too.
 func DialReplicatedRedis(addr string) (Store, error) {
-	conn, err := net.DialTimeout("tcp", addr, AnswerWithin)
+	r, err := dialRedis(addr, AnswerWithin)
 	if err != nil {
 		return nil, err
 	}
-	return replicatedRedis{&redis{conn, bufio.NewReader(conn)}}, nil
+	return replicatedRedis{r}, nil
 }
 
 func (r replicatedRedis) Put(n int64) error {
@@ -122,11 +137,10 @@ func AskRedis(addr string) func() bool {
 	var r *redis
 	return func() bool {
 		if r == nil {
-			conn, err := net.DialTimeout("tcp", addr, 50*time.Millisecond)
-			if err != nil {
+			var err error
+			if r, err = dialRedis(addr, 50*time.Millisecond); err != nil {
 				return false
 			}
-			r = &redis{conn, bufio.NewReader(conn)}
 		}
 		said, err := r.info()
 		if err != nil {
@@ -166,22 +180,22 @@ func (r *redis) info() (map[string]string, error) {
 
 // RedisState asks one copy.
 func RedisState(addr, from string) (primary, follows bool, err error) {
-	conn, err := net.DialTimeout("tcp", addr, 200*time.Millisecond)
+	r, err := dialRedis(addr, 200*time.Millisecond)
 	if err != nil {
 		return false, false, err
 	}
-	defer conn.Close()
-	said, err := (&redis{conn, bufio.NewReader(conn)}).info()
+	defer r.Close()
+	said, err := r.info()
 	return said["role"] == "master", said["role"] == "slave" && said["master_link_status"] == "up" && said["master_host"] == from, err
 }
 
 // PromoteRedis is what an operator does by hand.
 func PromoteRedis(addr string) error {
-	conn, err := net.DialTimeout("tcp", addr, AnswerWithin)
+	r, err := dialRedis(addr, AnswerWithin)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	_, err = (&redis{conn, bufio.NewReader(conn)}).ask("REPLICAOF", "NO", "ONE")
+	defer r.Close()
+	_, err = r.ask("REPLICAOF", "NO", "ONE")
 	return err
 }
