@@ -49,6 +49,13 @@ func ReadCopyReport(node string, data []byte) (CopyReport, error) {
 	if err != nil {
 		return CopyReport{}, fmt.Errorf("its report cannot be read: %w", err)
 	}
+	words := []*string{&about.Why, &about.Role}
+	if about.Sees != nil {
+		words = append(words, &about.Sees.Why)
+	}
+	for _, w := range words {
+		*w = Bounded([]string{*w})[0]
+	}
 	return about, nil
 }
 

@@ -54,6 +54,23 @@ func TestAReportWhoseWordsAreNoPlainNamesIsNotRead(t *testing.T) {
 	})
 }
 
+// The reasons in a report are shown, and become parts of this node's own.
+func TestTheReasonsInAReportAreOneLine(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	one, err := ReadCopyReport("b", encode(CopyReport{Why: "a\nb\x1b[2J" + long, Role: "follower\n", Sees: &SeenPrimary{Why: "c\nd" + long}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{one.Why, one.Role, one.Sees.Why} {
+		if strings.ContainsAny(text, "\n\x1b") || len(text) > 1000 {
+			t.Errorf("%.200q", text)
+		}
+	}
+	if !strings.HasPrefix(one.Why, "a?b?[2Jxx") || !strings.HasPrefix(one.Sees.Why, "c?d") {
+		t.Errorf("%.20q, %.20q", one.Why, one.Sees.Why)
+	}
+}
+
 // A lock whose holder has no plain name names nobody to follow.
 func TestALockWithoutAPlainNameNamesNobody(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -102,7 +102,7 @@ prepare) # 75: nothing was changed
 reclone)
 	stopped
 	: "${active:?}"
-	ask 'select 1' -d "$(primary)" >/dev/null || exit 75
+	[ "$(ask 'select pg_is_in_recovery()' -d "$(primary)")" = f ] || exit 75
 	find "$PGDATA" -mindepth 1 -delete
 	pg_basebackup -R -D "$PGDATA" -d "$(primary)" -X stream -c fast
 	from_active

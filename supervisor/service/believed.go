@@ -40,7 +40,7 @@ func believed(seen election.CopiesSeen, me string, others map[string]string) ele
 			doubt(one.Node, "it reports the address %q, and this config gives %q", one.Address, given)
 			continue
 		default:
-			one.Address = given
+			one.Address, one.Host = given, given
 		}
 		seen.Copies = append(seen.Copies, one)
 	}
@@ -50,6 +50,6 @@ func believed(seen election.CopiesSeen, me string, others map[string]string) ele
 // tellDoubts logs which reports are not believed, now and then.
 func (c *copyHere) tellDoubts(doubts map[string]string) {
 	for _, node := range slices.Sorted(maps.Keys(doubts)) {
-		c.doubts.Say(node, "why", doubts[node])
+		c.doubts.Say(fmt.Sprintf("%.80s", node), "why", doubts[node])
 	}
 }

@@ -246,6 +246,9 @@ func TestTheConfigsAddressWinsOverTheReports(t *testing.T) {
 					if value, ok := strings.CutPrefix(v, "UNDERSTUDY_ACTIVE_ADDRESS="); ok && value != "" && !slices.Contains(got, value) {
 						got = append(got, value)
 					}
+					if host, ok := strings.CutPrefix(v, "UNDERSTUDY_ACTIVE_HOST="); ok && host != "" && host != c.want && c.others != nil {
+						t.Errorf("%s: a command had the host %q", name, host)
+					}
 				}
 			}
 			if strings.Join(got, " ") != c.want {

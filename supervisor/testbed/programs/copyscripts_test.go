@@ -36,7 +36,7 @@ func newRigged(t *testing.T, answers map[string]string) rigged {
 		must(t, os.WriteFile(filepath.Join(r.data, name), []byte(text), 0o600))
 	}
 	for _, name := range []string{"psql", "pg_isready", "pg_controldata", "pg_rewind", "pg_basebackup", "postgres", "redis-cli", "sleep"} {
-		note := `{ printf '%s\1' ` + name + ` "$@"; case ` + name + ` in psql) cat;; esac; printf '\2'; } >>` + dir + "/notes\n"
+		note := `{ printf '%s\1' ` + name + ` "$@"; input=; case ` + name + ` in psql) input=$(cat);; esac; printf '%s\2' "$input"; } >>` + dir + "/notes\n"
 		must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+note+answers[name]+"\n"), 0o700))
 	}
 	r.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PGBIN="+bin, "PGDATA="+r.data, "PGCONFIG=", "UNDERSTUDY_NODE=b", "UNDERSTUDY_ACTIVE_NODE=a", "UNDERSTUDY_ACTIVE_HOST=a")
@@ -68,7 +68,7 @@ const (
 	// A server at another address is the rogue's. It answers with words of SQL where a number is expected.
 	hostileSQL   = "1) or pg_read_file('/etc/passwd') is not null --"
 	hostilePsql  = `case "$*" in *"-d host="*|*" -h "*) echo "` + hostileSQL + `";; *) echo t;; esac`
-	honestPsql   = `case "$*" in *"-d host="*|*" -h "*) echo 7;; *) echo t;; esac`
+	honestPsql   = `case "$input" in *pg_is_in_recovery*) echo f;; *) case "$*" in *"-d host="*|*" -h "*) echo 7;; *) echo t;; esac;; esac`
 	nobodyListen = "exit 2"
 	controldata  = `echo "Latest checkpoint's TimeLineID:       7"`
 )
@@ -115,6 +115,18 @@ func TestNoAnswerOfARogueServerIsAWordOfSQL(t *testing.T) {
 			if strings.Contains(strings.Join(call, " "), "pg_read_file") {
 				t.Errorf("%s ran %q", command, call)
 			}
+		}
+	}
+}
+
+// A copy is not replaced by that of a follower, or of a server that does not say which it is.
+func TestPostgreSQLsScriptClonesAPrimaryAlone(t *testing.T) {
+	for recovers, want := range map[string]int{"t": 75, "": 75, "f": 0} {
+		r := newRigged(t, map[string]string{"psql": `case "$*" in *"-d host="*) echo ` + recovers + `;; esac`, "pg_isready": nobodyListen})
+		_, code, given := r.run(t, "10.0.0.2", "sh", script(t), "reclone")
+		_, err := os.Stat(filepath.Join(r.data, "PG_VERSION"))
+		if code != want || (err == nil) != (want != 0) {
+			t.Errorf("recovers: %q: it ended with %d, %v: %q", recovers, code, err, given)
 		}
 	}
 }
