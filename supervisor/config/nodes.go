@@ -98,7 +98,8 @@ func (l *loader) check() (warnings []found) {
 		l.doc.Services[name] = service
 		if named && r.Address == "" {
 			here := report{says: l.given}
-			here.top("services", name, "nodes").warn("gives the addresses of other nodes' copies, and none for %s: with the same file they do not follow the copy here", l.node)
+			here.top("services", name, "nodes").warn("gives the addresses of other nodes' copies, and none for %s: "+
+				"with the same file they do not follow the copy here", l.node)
 			warnings = append(warnings, here.warnings...)
 		}
 	}

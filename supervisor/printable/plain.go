@@ -2,8 +2,8 @@ package printable
 
 import "regexp"
 
-// What others wrote is a name only if it cannot mean anything else in a command, an environment or a URL: it does not look like an option, or
-// like .. in a path, and does not end the text around it.
+// What others wrote is a name only if it cannot mean anything else in a command, an environment or a URL: it does not look like an option,
+// or like .. in a path, and does not end the text around it.
 var (
 	plainName    = regexp.MustCompile(`^[A-Za-z0-9_@:][A-Za-z0-9._@:-]*$`)
 	plainHost    = regexp.MustCompile(`^[A-Za-z0-9_:][A-Za-z0-9._:-]*$`)

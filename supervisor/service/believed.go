@@ -10,8 +10,8 @@ import (
 	"understudy/election"
 )
 
-// Any client that may write in ZooKeeper can write a report. Its address decides by whose data this node's copy may be replaced, so the config
-// wins: once it gives the address of any other node's copy, no other address counts, and no other node.
+// Any client that may write in ZooKeeper can write a report. Its address decides by whose data this node's copy may be replaced, so the
+// config wins: once it gives the address of any other node's copy, no other address counts, and no other node.
 
 const doubtEvery = time.Minute
 
