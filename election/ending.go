@@ -18,17 +18,22 @@ type Ending struct {
 func exactly(t time.Time) Ending { return Ending{Min: utc(t), Max: utc(t)} }
 
 // beside is what is left of these bounds for an activation that may be another one than they are of, and after which next came: it died before
-// next started, if that was not for an operator to say. And it may have died before its node's last heartbeat.
+// next started, if that was not for an operator to say.
 func (e Ending) beside(old, next Activation) Ending {
 	if e.of != 0 && e.of != old.Token {
 		e = Ending{}
 	}
-	if old.DownSince != nil && e.Min != nil && old.DownSince.Before(*e.Min) {
-		e.Min = old.DownSince
-	}
 	proved := next.Fenced.Fenced() && !next.Fenced.Delayed()
 	if s := next.Started; s != nil && !next.Fenced.Confirmed() && (e.Max == nil || proved || e.Max.After(*s)) {
 		e.Max = s
+	}
+	return e
+}
+
+// since is what is left of the bounds where the programs were down at the end: the last one died then, or after a start in vain.
+func (e Ending) since(down *time.Time) Ending {
+	if down != nil && e.Min != nil && down.Before(*e.Min) {
+		e.Min = down
 	}
 	return e
 }
@@ -93,10 +98,8 @@ func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 		d.gone = c.Since
 	}
 	switch {
-	case d.token == 0: // nobody here has seen its lock
+	case previous == nil: // it was found dead at any time before
 		return Ending{}
-	case previous == nil: // dead before the lock was given back
-		return Ending{Max: utc(d.gone), of: d.token}
 	case c.previousLives || d.token != c.PreviousToken: // its lock was deleted by hand, or nobody here has seen it go
 		return Ending{}
 	}

@@ -87,6 +87,7 @@ func (h *History) closeEntry(ctx context.Context, path string, v view, next Acti
 		if noted, there := h.noted(ctx, old.Token); there {
 			bounds, dead = noted, true
 		}
+		bounds = bounds.since(old.DownSince)
 		old.End = &next.Start
 		if bounds.known() {
 			old.End = bounds.Max
