@@ -6,16 +6,36 @@ import (
 	"time"
 )
 
-// Ending bounds the last proof that the programs of an activation ran, which did not write its own end. nil: no bound.
+// Ending bounds when the last program of an activation died, which did not write that itself. nil: no bound.
 type Ending struct {
 	Min *time.Time `json:"min,omitempty"`
 	Max *time.Time `json:"max,omitempty"`
+
+	of int64 // the activation, by its token; 0: it is not known which one
 }
 
 // exactly is an ending that is known.
-func exactly(t time.Time) Ending {
-	t = t.UTC()
-	return Ending{&t, &t}
+func exactly(t time.Time) Ending { return Ending{Min: utc(t), Max: utc(t)} }
+
+// beside is what is left of these bounds for an activation that may be another one than they are of, and after which next came: it died before
+// next started, if that was not for an operator to say.
+func (e Ending) beside(old, next Activation) Ending {
+	if e.of != 0 && e.of != old.Token {
+		e = Ending{}
+	}
+	proved := next.Fenced.Fenced() && !next.Fenced.Delayed()
+	if s := next.Started; s != nil && !next.Fenced.Confirmed() && (e.Max == nil || proved || e.Max.After(*s)) {
+		e.Max = s
+	}
+	return e
+}
+
+// since is what is left of the bounds where the programs were down at the end: the last one died then, or after a start in vain.
+func (e Ending) since(down *time.Time) Ending {
+	if down != nil && e.Min != nil && down.Before(*e.Min) {
+		e.Min = down
+	}
+	return e
 }
 
 func (e Ending) known() bool { return e.Min != nil && e.Max != nil && e.Min.Equal(*e.Max) }
@@ -69,24 +89,27 @@ func (c *Candidate) WatchLock(ctx context.Context) error {
 	}
 }
 
-// PreviousEnding bounds when the programs of the previous active ran last, by how its lock went. previous is what its breadcrumb said, if
+// PreviousEnding bounds when the last program of the previous active died, by how its lock went. previous is what its breadcrumb said, if
 // it left one. A server ends a session that was silent for its timeout, rounded up to the next tick. The last sign of life is a
-// heartbeat, of which there are twelve in a timeout.
+// heartbeat, of which there are twelve in a timeout; a program may run until the lease that rests on it is over.
 func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	d := c.left
 	if d.gone.IsZero() {
 		d.gone = c.Since
 	}
-	if previous == nil { // dead before the lock was given back
-		return Ending{Max: utc(d.gone)}
-	}
-	if c.previousLives { // its lock was deleted by hand
+	switch {
+	case previous == nil: // it was found dead at any time before
+		return Ending{}
+	case c.previousLives || d.token != c.PreviousToken: // its lock was deleted by hand, or nobody here has seen it go
 		return Ending{}
 	}
-	silent := time.Duration(previous.SessionMs) * time.Millisecond
-	end := Ending{Max: utc(d.gone.Add(-silent))}
+	session := time.Duration(previous.SessionMs) * time.Millisecond
+	end := Ending{of: d.token}
+	if !c.s.cfg.Strangers && previous.Failsafe == nil { // else any client may have ended the session, or the program outlasted the lease
+		end.Max = utc(d.gone.Add(LeaseLength(session) - session))
+	}
 	// A new leader counts each session's silence from its own beginning, and its servers' clients have to connect again.
-	if first := d.seen.Add(-silent - min(usualTick, silent/2)); d.token == c.PreviousToken && c.s.connected().Before(first) {
+	if first := d.seen.Add(-session - min(usualTick, session/2)); c.s.connected().Before(first) {
 		end.Min = utc(first)
 	}
 	return end

@@ -83,10 +83,11 @@ func (h *History) closeEntry(ctx context.Context, path string, v view, next Acti
 		if unread != nil || old.Node == "" || old.End != nil && !late(*old.End, next) && !foreign(old, next) {
 			return nil
 		}
-		bounds, dead := end, next.Fenced.Fenced()
+		bounds, dead := end.beside(old, next), next.Fenced.Fenced()
 		if noted, there := h.noted(ctx, old.Token); there {
 			bounds, dead = noted, true
 		}
+		bounds = bounds.since(old.DownSince)
 		old.End = &next.Start
 		if bounds.known() {
 			old.End = bounds.Max
@@ -147,7 +148,7 @@ func (h *History) Correct(ctx context.Context, entry string, a Activation) error
 			}
 			bounds, there := h.noted(ctx, a.Token)
 			if !there {
-				bounds = Ending{old.EndMin, old.EndMax}
+				bounds = Ending{Min: old.EndMin, Max: old.EndMax}
 			}
 			if late(*a.End, next) || bounds.known() && next.Started != nil && a.End.After(*next.Started) {
 				return nil

@@ -166,7 +166,7 @@ func (e *Sessions) discard(conn *zk.Conn) { e.closing.Go(conn.Close) }
 // closeOld closes a session that ended badly as soon as a server can be reached, so that nobody has to wait for it to
 // expire. All programs of the session are dead.
 func (e *Sessions) closeOld(ctx context.Context, s *Session) {
-	ticket := s.Ticket()
+	ticket, died := s.Ticket(), time.Now()
 	releases := slices.Collect(maps.Values(s.locks.all()))
 	if ticket.Session == 0 {
 		return
@@ -174,7 +174,7 @@ func (e *Sessions) closeOld(ctx context.Context, s *Session) {
 	e.closing.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 		defer cancel()
-		if err := ticket.Close(ctx, e.cfg.Dial, releases, true); err != nil {
+		if err := ticket.Close(ctx, e.cfg.Dial, releases, died, true); err != nil {
 			s.log.Debug("previous session not closed", "session", SessionName(ticket.Session), "error", err)
 		}
 	})

@@ -42,17 +42,17 @@ func (s *Session) Ticket() Ticket {
 	return Ticket{Servers: s.cfg.Servers, Session: id, Password: password, Timeout: s.Timeout(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
 }
 
-// Close takes the session over, removes the breadcrumbs and locks of children that were proved dead, and, if no process of
+// Close takes the session over, removes the breadcrumbs and locks of children that died at that time, and, if no process of
 // the session is alive, closes it: P2. It retries until it has succeeded, the session is over, or ctx ends.
-func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, all bool) error {
-	return t.close(ctx, dial, dead, closing{end: exactly(time.Now()), all: all}) // as near as anybody comes who was not asked
+func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, died time.Time, all bool) error {
+	return t.close(ctx, dial, dead, closing{end: exactly(died), all: all})
 }
 
 // ClosePrevious is Close for the session of a supervisor that is gone with its guardians, and all programs with them, at any time since the
 // last heartbeat.
 func (t Ticket) ClosePrevious(ctx context.Context, dial DialFunc, root string, of Node, dead []Release) error {
 	now := time.Now()
-	silent := Ending{utc(now.Add(-t.Timeout - usualTick)), utc(now)}
+	silent := Ending{Min: utc(now.Add(-t.Timeout - usualTick)), Max: utc(now)}
 	return t.close(ctx, dial, dead, closing{end: silent, all: true, previous: &of, root: root})
 }
 
@@ -327,7 +327,8 @@ func EncodeRelease(p Paths) []byte { return encode(p.Release()) }
 type Closing struct {
 	Ticket             []byte
 	Dead, Undone, Left [][]byte
-	All                bool // every child of the session is dead, and its effects are undone
+	Died               time.Time // the last of them
+	All                bool      // every child of the session is dead, and its effects are undone
 }
 
 // CloseEncoded is Ticket.Close for encoded values.
@@ -336,7 +337,7 @@ func CloseEncoded(ctx context.Context, c Closing, dial DialFunc) error {
 	if err != nil {
 		return err
 	}
-	return t.Close(ctx, dial, dead, c.All)
+	return t.Close(ctx, dial, dead, c.Died, c.All)
 }
 
 // Decode returns the session's ticket, and its releases.

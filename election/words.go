@@ -95,8 +95,15 @@ func (p Proof) Fenced() bool { return p != "" && p != NoBreadcrumb }
 
 // Confirmed reports whether an operator said that the previous active was dead.
 func (p Proof) Confirmed() bool {
+	return p.method() == "confirmed" || strings.HasPrefix(p.method(), confirmedBy)
+}
+
+// Delayed reports whether only a delay proved that the previous active was dead.
+func (p Proof) Delayed() bool { return p.method() == "grace" }
+
+func (p Proof) method() string {
 	method, _, _ := strings.Cut(string(p), ",")
-	return method == "confirmed" || strings.HasPrefix(method, confirmedBy)
+	return method
 }
 
 const confirmedBy = "confirmed by "

@@ -116,14 +116,17 @@ type Member struct {
 
 // Activation is one entry of the history.
 type Activation struct {
-	Node    string     `json:"node"`
-	Token   int64      `json:"token"`
-	Start   time.Time  `json:"start"`             // when it took the lock
-	Started *time.Time `json:"started,omitempty"` // when its programs were started; nil: an older version wrote it
-	Ready   *time.Time `json:"ready,omitempty"`   // when they were ready for the first time; nil: never yet
-	HookMs  int64      `json:"hook_ms,omitempty"` // how much of the time from Started to Ready on_active took
-	End     *time.Time `json:"end,omitempty"`
-	// EndMin and EndMax bound the last proof that the programs ran, if the node did not write the end itself.
+	Node      string     `json:"node"`
+	Token     int64      `json:"token"`
+	Start     time.Time  `json:"start"`                // when it took the lock
+	Started   *time.Time `json:"started,omitempty"`    // when its programs were started; nil: an older version wrote it
+	Ready     *time.Time `json:"ready,omitempty"`      // when they were ready for the first time; nil: never yet
+	HookMs    int64      `json:"hook_ms,omitempty"`    // how much of the time from Started to Ready on_active took
+	Restarts  int        `json:"restarts,omitempty"`   // how often they were ready again after that
+	DownMs    int64      `json:"down_ms,omitempty"`    // how long they were down between Ready and End
+	DownSince *time.Time `json:"down_since,omitempty"` // they are down, and were not ready since
+	End       *time.Time `json:"end,omitempty"`        // when the last process was proved dead
+	// EndMin and EndMax bound that, if the node did not write it itself.
 	EndMin *time.Time `json:"end_min,omitempty"`
 	EndMax *time.Time `json:"end_max,omitempty"`
 	Reason Reason     `json:"reason,omitempty"`

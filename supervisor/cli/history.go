@@ -23,9 +23,9 @@ func historyCommand() *cobra.Command {
 		Use:   "history [SERVICE]",
 		Short: "Show the last activations, and why each ended",
 		Long: "Shows the last activations, the newest first: when and where, how long the program was ready, how long the service was\n" +
-			"down before (GAP), why it ended, and how the previous node was proved dead (PROOF). A gap lasts from the last proof that the\n" +
-			"previous program ran until this one was ready; STARTUP is its last part, from the start of the program. A node that was\n" +
-			"lost wrote no end. ZooKeeper then shows when its last heartbeat was, to a tick of the server: \"~6-8s\". \">6s\": at least\n" +
+			"down before (GAP), why it ended, and how the previous node was proved dead (PROOF). A gap lasts from the death of the\n" +
+			"previous program until this one was ready; STARTUP is its last part, from the start of the program. A node that was\n" +
+			"lost wrote no end. Its program died between its last heartbeat and the end of its lease: \"~4-10s\". \">6s\": at least\n" +
 			"that long. \"-\" means unknown or not needed. Times are those of the nodes' own clocks; --json has the tokens too.",
 		Example: "  understudy history db --zk zk1,zk2,zk3\n  understudy history --number 100 --json",
 		Args:    atMostOne,
@@ -152,18 +152,26 @@ func lasted(ms *int64, tell func(time.Duration) string) string {
 // ended tells why an activation ended. How the next one knew stands in its own row.
 func ended(a control.HistoryEntry) string {
 	if a.Active {
-		return "active"
+		return "active" + down(a)
 	}
 	switch end := a.Reason.Word(); end {
 	case election.Lost:
-		return "lost with its supervisor or host"
+		return "lost with its supervisor or host" + down(a)
 	case election.NotReachable: // and for whom
 		return strings.ReplaceAll(string(a.Reason), "; ", " ")
 	case "":
 		return "no word of its end"
 	default:
-		return strings.ReplaceAll(string(end), "child", "program") // the history keeps the word of older versions
+		return strings.ReplaceAll(string(end), "child", "program") + down(a) // the history keeps the word of older versions
 	}
+}
+
+// down tells of restarts in place, and how long the program was down for them.
+func down(a control.HistoryEntry) string {
+	if a.DownMs == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d restarts, down %s)", a.Restarts, lasted(&a.DownMs, brief))
 }
 
 // fenced tells how an activation could begin.

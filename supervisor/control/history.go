@@ -19,7 +19,7 @@ type HistoryEntry struct {
 	Started *time.Time `json:"started"` // when its programs were started
 	Ready   *time.Time `json:"ready"`   // when they were ready for the first time; nil: never, or that is not known
 	End     *time.Time `json:"end"`     // nil: it goes on, or nobody knows when it ended
-	// EndMin and EndMax are set if the node did not write the end itself: the last proof that its program ran lies between.
+	// EndMin and EndMax are set if the node did not write the end itself: its last process died between them.
 	EndMin *time.Time `json:"end_min,omitempty"`
 	EndMax *time.Time `json:"end_max,omitempty"`
 	Active bool       `json:"active"` // it goes on
@@ -28,7 +28,9 @@ type HistoryEntry struct {
 	RanMs    *int64 `json:"ran_ms"`
 	RanMinMs *int64 `json:"ran_min_ms,omitempty"`
 	RanMaxMs *int64 `json:"ran_max_ms,omitempty"`
-	// From the last proof that the previous program ran until this one was ready, as far as clocks agree. It is either GapMs or, where
+	Restarts int    `json:"restarts,omitempty"` // in place: how often it was ready again
+	DownMs   int64  `json:"down_ms,omitempty"`  // how much of RanMs it was down, for these restarts or before it ended
+	// From the death of the previous program's last process until this one was ready, as far as clocks agree. It is either GapMs or, where
 	// nobody wrote the end down, bounded by the other two.
 	GapMs    *int64 `json:"gap_ms"`
 	GapMinMs *int64 `json:"gap_min_ms,omitempty"`
@@ -92,7 +94,7 @@ func chain(service string, written []election.Activation, lock znode, now time.T
 	for i, w := range written {
 		a := HistoryEntry{
 			Service: service, Node: w.Node, Token: w.Token, Start: w.Start, Started: w.Started, Ready: w.Ready, End: w.End, EndMin: w.EndMin, EndMax: w.EndMax,
-			Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0), Active: w.End == nil && lock.exists && tokenOf(lock) == w.Token,
+			Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0), Restarts: w.Restarts, DownMs: w.DownMs, Active: w.End == nil && lock.exists && tokenOf(lock) == w.Token,
 		}
 		if w.End != nil && w.EndMin == nil && w.EndMax == nil && i+1 < len(written) && w.End.Equal(written[i+1].Start) {
 			a.End = nil // the next activation wrote its own start: the end is not known

@@ -53,10 +53,11 @@ type Hands interface {
 type Closing struct {
 	Epoch    uint64
 	Ticket   []byte
-	Releases [][]byte // of settled trees without effects
-	Undone   [][]byte // of settled trees whose effects are undone
-	Left     [][]byte // of dead trees with effects that are known to be left
-	All      bool     // every tree of the lease is settled; else the session itself is left to expire
+	Releases [][]byte      // of settled trees without effects
+	Undone   [][]byte      // of settled trees whose effects are undone
+	Left     [][]byte      // of dead trees with effects that are known to be left
+	DiedAt   time.Duration // of the last of these trees
+	All      bool          // every tree of the lease is settled; else the session itself is left to expire
 }
 
 // Closed is the result of a closing.
@@ -237,7 +238,7 @@ func (g *Guardian) obey(now time.Duration, m *Message) error {
 		t.shed(m.Box)
 		return nil
 	case OpDrop:
-		t.drop()
+		t.drop(now)
 		return nil
 	case OpEffects:
 		return g.owe(t, m)

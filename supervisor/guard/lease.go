@@ -165,6 +165,9 @@ func (g *Guardian) close(now time.Duration, l *lease) time.Duration {
 func (l *lease) closing() (c Closing, knows int) {
 	c = Closing{Epoch: l.number, Ticket: l.ticket, All: true}
 	for _, t := range l.trees {
+		if t.dead {
+			c.DiedAt = max(c.DiedAt, t.diedAt)
+		}
 		switch {
 		case t.settled() && (len(t.znodes) == 0 || l.shares(t)):
 		case t.settled() && t.effects == nil:

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"slices"
+	"time"
 )
 
 // addTree takes a new tree in.
@@ -61,8 +62,11 @@ func (t *tree) shed(ref *Ref) {
 }
 
 // drop accepts the supervisor's word that a tree is dead.
-func (t *tree) drop() {
+func (t *tree) drop(now time.Duration) {
 	t.shut()
+	if !t.dead {
+		t.diedAt = now
+	}
 	t.dead, t.struck = true, false
 	if !t.pending() {
 		t.leave()

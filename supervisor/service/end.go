@@ -34,7 +34,7 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 		}
 		t.freeCopy()
 	}
-	v.history.owed.end = time.Now().UTC()
+	v.history.noteProved(&t.term.entry)
 	if v.conf.Once && v.state.Cause == role.StopAsked && t.run.first != nil {
 		status := unit.ExitOf(t.run.first)
 		v.finished = &status

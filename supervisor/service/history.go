@@ -23,13 +23,21 @@ type entry struct {
 	election.Activation
 	story    election.Proof  // how the previous active was fenced
 	previous election.Ending // of the previous active's programs, unless it writes that itself
-	rose     chan rise       // of the programs; capacity 1: the first time counts
+	rose     chan rise       // of the programs; capacity 1
+
+	quiet time.Time // no process lives since then, and none was started; zero: some may
+	down  time.Time // the programs were ready before that, and were not since; zero: they are, or never were
+	up    bool      // they were ready since they were started
 }
 
-// rise is when programs were ready, and how long on_active ran before that.
+// rise says when programs were ready, how long on_active ran before that, and how long they were down before, if that was not the first time; or
+// since when they are down.
 type rise struct {
-	at     time.Time
-	hooked time.Duration
+	at       time.Time // zero: they are down
+	hooked   time.Duration
+	restarts int
+	down     time.Duration
+	since    *time.Time
 }
 
 func newEntry(token int64) entry {
@@ -42,19 +50,60 @@ func (e *entry) noteStart() {
 	e.Fenced, e.Started = e.story, &now
 }
 
-// ready notes that the programs are ready. It may be called while recordStart has the entry.
-func (e *entry) ready(hooked time.Duration) {
-	select {
-	case e.rose <- rise{time.Now().UTC(), hooked}:
-	default:
+// starts notes that a process may be started from now on.
+func (e *entry) starts() { e.quiet, e.up = time.Time{}, false }
+
+// fell notes that the last process was proved dead.
+func (e *entry) fell() {
+	if e.quiet.IsZero() {
+		e.quiet = time.Now().UTC()
+	}
+	if e.up && e.down.IsZero() {
+		e.down = e.quiet
 	}
 }
 
-// risen puts into the entry when its programs were ready for the first time.
-func (e *entry) risen(r rise) {
-	if e.Ready == nil {
-		e.Ready, e.HookMs = &r.at, r.hooked.Milliseconds()
+// rests notes that, and that they may be started again.
+func (e *entry) rests() {
+	e.fell()
+	since := e.quiet
+	if !e.down.IsZero() {
+		since = e.down
 	}
+	e.tell(rise{since: &since})
+}
+
+// ready notes that the programs are ready.
+func (e *entry) ready(hooked time.Duration) {
+	r := rise{at: time.Now().UTC(), hooked: hooked}
+	if !e.down.IsZero() {
+		r.restarts, r.down = 1, r.at.Sub(e.down)
+	}
+	e.down, e.up = time.Time{}, true
+	e.tell(r)
+}
+
+// tell may be called while recordStart has the rest of the entry.
+func (e *entry) tell(r rise) {
+	select {
+	case before := <-e.rose: // nobody has seen it yet
+		r.restarts, r.down = r.restarts+before.restarts, r.down+before.down
+		if !before.at.IsZero() {
+			r.at, r.hooked = before.at, before.hooked
+		}
+	default:
+	}
+	e.rose <- r
+}
+
+// risen puts into the entry when its programs were ready for the first time, and how long they were down since. It reports whether that is new.
+func (e *entry) risen(r rise) bool {
+	changed := r.restarts > 0 || r.since != nil || e.DownSince != nil
+	if e.Ready == nil && !r.at.IsZero() {
+		e.Ready, e.HookMs, changed = &r.at, r.hooked.Milliseconds(), true
+	}
+	e.Restarts, e.DownMs, e.DownSince = e.Restarts+r.restarts, e.DownMs+r.down.Milliseconds(), r.since
+	return changed
 }
 
 // settle is risen, if they were.
@@ -78,6 +127,15 @@ type ending struct {
 func (h *history) noteEnd(e *entry, why election.Reason) {
 	e.settle()
 	h.owed = &ending{entry: e.Activation, why: why}
+}
+
+// noteProved notes when the last process of that term was proved dead.
+func (h *history) noteProved(e *entry) {
+	e.fell()
+	h.owed.end, h.owed.entry.DownSince = e.quiet, nil
+	if !e.down.IsZero() { // since then they were started in vain
+		h.owed.entry.DownMs += e.quiet.Sub(e.down).Milliseconds()
+	}
 }
 
 // takeOwed returns the unwritten end, once.
@@ -122,17 +180,18 @@ func (h *history) recordStart(ctx context.Context, cand *election.Candidate, e *
 		}
 		h.moves.limit(ctx, cand, limit, e.Token)
 	}
-	if e.Ready != nil {
-		return
-	}
-	select {
-	case r := <-e.rose:
-		e.risen(r)
-	case <-ctx.Done():
-		return
-	}
-	if err := cand.History.Amend(election.InTurn(ctx), e.Entry, e.Activation); err != nil && ctx.Err() == nil {
-		h.log.Debug("the history does not say when the programs were ready", "error", err)
+	for {
+		select {
+		case r := <-e.rose:
+			if !e.risen(r) {
+				continue
+			}
+		case <-ctx.Done():
+			return
+		}
+		if err := cand.History.Amend(election.InTurn(ctx), e.Entry, e.Activation); err != nil && ctx.Err() == nil {
+			h.log.Debug("the history does not say when the programs were ready", "error", err)
+		}
 	}
 }
 
@@ -181,7 +240,7 @@ func (h *history) recordEnd(ctx context.Context, cand *election.Candidate, e *en
 	wait.For(ctx, settling) // let the node that takes over write first
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	a := e.Activation
+	a := owed.entry
 	a.End, a.Reason = &owed.end, why
 	if a.Entry == "" { // a term too short to be recorded while it lasted, or none
 		if a.Fenced == "" {

@@ -65,3 +65,40 @@ func TestDownTimeIsAsKnown(t *testing.T) {
 		}
 	}
 }
+
+// A program that crashes and is started again in place was down meanwhile, and one that failed before it was ready was so all the time. What is
+// undone after the last process takes time in which nothing runs, too.
+func TestAnActivationTellsHowLongItWasDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, e := history{}, newEntry(7)
+		began := time.Now()
+		e.starts()
+		e.ready(0)
+		time.Sleep(time.Minute)
+		e.rests()
+		fell := time.Now()
+		e.settle()
+		if e.DownSince == nil || !e.DownSince.Equal(fell) {
+			t.Errorf("%+v", e.Activation)
+		}
+		time.Sleep(8 * time.Second)
+		e.starts()
+		e.ready(0)
+		if e.settle(); e.DownSince != nil || e.Restarts != 1 || e.DownMs != 8000 || !e.Ready.Equal(began) {
+			t.Errorf("%+v", e.Activation)
+		}
+		time.Sleep(time.Minute)
+		e.rests()
+		time.Sleep(2 * time.Second)
+		e.starts()
+		time.Sleep(time.Second)
+		e.rests()
+		died := time.Now()
+		time.Sleep(5 * time.Second) // its effects are undone
+		h.noteEnd(&e, election.ChildFailed)
+		h.noteProved(&e)
+		if o := h.takeOwed(); o.entry.DownMs != 11000 || o.entry.Restarts != 1 || !o.end.Equal(died) {
+			t.Errorf("%+v", o)
+		}
+	})
+}

@@ -47,6 +47,7 @@ func (t *stay) Run(ctx context.Context) role.Event {
 			return t.over(ctx)
 		}
 		v.view.showStart(rising)
+		t.term.entry.starts()
 	} else {
 		v.view.showStart(working) // the service had come up
 		effects := effectsOf(config.Service{Processes: adopt.Programs})
@@ -353,6 +354,7 @@ func (t *stay) Clear(ctx context.Context) role.Event {
 		v.view.showCondition(unproved, unprovedDeath(err))
 	}
 	t.closeRun()
+	t.term.entry.rests()
 	if t.leaseOver() { // the lease's end killed the programs: they did not fail
 		return role.Event{Kind: role.LeaseOver}
 	}

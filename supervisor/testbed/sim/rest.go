@@ -25,6 +25,7 @@ func (c *checker) rested(after time.Duration) {
 			c.broken("failback", "%s has moved %d times though all was well", name, v.claims)
 		}
 		c.apart(v)
+		c.ends(v)
 		for other := range v.living {
 			if other.program == mainProgram && after >= c.w.patience() && s.outdates(other) {
 				c.broken("reload", "%v is of edition %s, though all has been well for %v since there is edition %d", other, other.argv[1], after, s.edition)
@@ -87,5 +88,32 @@ func (c *checker) apart(v *serviceView) {
 			c.broken("history", "%d of %s ended %v after %d had started: %s", previous.Token, previous.Node, end.Sub(*a.Started), a.Token, previous.Reason)
 		}
 		previous = a
+	}
+}
+
+// endSlack is how much later than a death its proof may be, and how exact bounds are.
+const endSlack = 300 * time.Millisecond
+
+// ends looks whether the last process of each activation ended when the history says. What an operator confirmed or deleted by hand is theirs
+// to know; a copy lives on as a follower; and a node that slept may find its programs dead late.
+func (c *checker) ends(v *serviceView) {
+	if c.w.plan.Replicated || v.setBack {
+		return
+	}
+	past := slices.SortedFunc(maps.Values(v.history), func(a, b election.Activation) int { return cmp.Compare(a.Token, b.Token) })
+	for i, a := range past {
+		died, ran := v.died[a.Token]
+		if a.End == nil || !ran || v.struck[a.Token] || i+1 < len(past) && past[i+1].Fenced.Confirmed() {
+			continue
+		}
+		least, most := a.EndMin, a.EndMax
+		if least == nil && most == nil {
+			least, most = a.End, a.End
+		}
+		rounded := max(c.w.plan.Tick-2*time.Second, 0) // bounds assume ZooKeeper's default
+		late := least != nil && died.Before(least.Add(-endSlack-rounded)) && !c.w.nodes[c.w.indexOf(a.Node)].woke(died, *least)
+		if late || most != nil && died.After(most.Add(endSlack)) {
+			c.broken("history", "the last process of %d on %s ended at %v, and the history says %v to %v: %s", a.Token, a.Node, died, least, most, a.Reason)
+		}
 	}
 }
