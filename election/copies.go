@@ -54,7 +54,7 @@ func ReadCopyReport(node string, data []byte) (CopyReport, error) {
 		words = append(words, &about.Sees.Why)
 	}
 	for _, w := range words {
-		*w = Bounded([]string{*w})[0]
+		*w = Line(*w)
 	}
 	return about, nil
 }

@@ -47,6 +47,7 @@ func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 		_ = json.Unmarshal(data, &proofs)
 		return BreadCrumb{Leftover: proofs.Leftover, Effects: Effects{Left: proofs.EffectsLeft, NeedProof: proofs.NeedProof, Survive: proofs.Survive}}, fmt.Errorf("read a breadcrumb: %w", err)
 	}
+	eachLine(b.Names)
 	return b, nil
 }
 

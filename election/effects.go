@@ -30,6 +30,7 @@ func (l *EffectsLeft) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &names); err != nil || len(names) == 0 {
 		names = []string{"unknown"}
 	}
+	eachLine(names)
 	*l = names
 	return nil
 }

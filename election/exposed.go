@@ -91,7 +91,7 @@ func ExposedNote(open []string) string {
 	}
 	note := fmt.Sprintf("clients without the credentials in zookeeper.auth may change %s%s in ZooKeeper, and so make two copies of a service run; "+
 		"once all nodes have the credentials, type `understudy check --repair-acl`", first, more)
-	return Bounded([]string{note})[0] // it has names of znodes that a stranger may have made
+	return Line(note) // it has names of znodes that a stranger may have made
 }
 
 // tree reads in a session, and repeats each read until it is answered.

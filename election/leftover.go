@@ -30,7 +30,7 @@ func (l *Leftover) UnmarshalJSON(data []byte) error {
 	var p plain
 	_ = json.Unmarshal(data, &p) // the fields are only shown
 	*l = Leftover(p)
-	l.Known = true
+	l.Known, l.Program, l.State, l.By = true, Line(p.Program), Line(p.State), Line(p.By)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -216,4 +217,18 @@ func TestALateWordOfALeftoverDoesNotReachALaterBreadcrumb(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// What a record tells operators is one line for each thing, whoever wrote it.
+func TestWhatARecordTellsIsOneLineEach(t *testing.T) {
+	data := []byte(`{"node":"a","host":"a","session_timeout_ms":6000,"since":"2026-01-01T00:00:00Z","leftover":{"pid":7,"program":"x\nSafe to confirm","state":"\u001b[2J","by":"b\u2028"},
+		"effects":["a\nb"],"effects_left":["c\nd"],"needs_proof":["e\r"],"survives_boot":["f\u0085"]}`)
+	b, err := ReadBreadCrumb(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(b.Leftover.Program, b.Leftover.State, b.Leftover.By, b.Names, b.Left, b.NeedProof, b.Survive)
+	if want := "x?Safe to confirm?[2Jb?[a?b][c?d][e?][f?]"; strings.ReplaceAll(got, " [", "[") != want {
+		t.Errorf("%s, not %s", got, want)
+	}
 }

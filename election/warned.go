@@ -23,15 +23,27 @@ func Bounded(warnings []string) []string {
 		if i == mostWarnings || length > longestTogether {
 			return append(list, fmt.Sprintf("and %d more: understudy check shows all", len(warnings)-i))
 		}
-		if len(w) > longestWarning {
-			w = w[:longestWarning] + "..."
-		}
-		list = append(list, strings.Map(func(r rune) rune {
-			if unicode.IsPrint(r) && r != unicode.ReplacementChar {
-				return r
-			}
-			return '?'
-		}, w))
+		list = append(list, Line(w))
 	}
 	return list
+}
+
+// Line shortens a text that a node shows to others to one printable line, as it is written and accepted.
+func Line(text string) string {
+	if len(text) > longestWarning {
+		text = text[:longestWarning] + "..."
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			return r
+		}
+		return '?'
+	}, text)
+}
+
+// eachLine does that to each text of a list.
+func eachLine(list []string) {
+	for i, text := range list {
+		list[i] = Line(text)
+	}
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -27,6 +28,8 @@ type comparing struct {
 	all  *election.Copies
 	told election.CopyReport
 	once bool // something was told
+
+	failed string // why the last look at the copies failed
 
 	question int64 // the newest, and since when
 	since    time.Time
@@ -55,13 +58,22 @@ func (t *stay) compareCopies(ctx context.Context, cand *election.Candidate) {
 			err = c.wait(ctx, seen, pause)
 		}
 		if err != nil && ctx.Err() == nil {
-			t.v.log.Debug("cannot look at the copies", "error", err)
+			c.tellFailure(err)
 			select {
 			case <-time.After(compareLater):
 			case <-ctx.Done():
 			}
 		}
 	}
+}
+
+// tellFailure logs why no copy can be promoted, once for each reason. A session that is over has its own line.
+func (c *comparing) tellFailure(err error) {
+	if c.failed == err.Error() || errors.Is(err, election.ErrExpired) {
+		return
+	}
+	c.failed = err.Error()
+	c.v.log.Warn("the copies cannot be compared, and none is promoted until then", "error", err)
 }
 
 // wait returns when another node has told something that counts, this node's copy has changed, or after a pause.
