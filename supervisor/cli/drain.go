@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 // drained is the outcome of `drain` and `undrain`, as JSON has it.
@@ -73,7 +74,7 @@ func tellDrain(node string, changed, waited bool, leaving []control.Departure) s
 		case changed:
 			fmt.Fprintf(&b, "  %s moves to another node.\n", s.Service)
 		default:
-			fmt.Fprintf(&b, "  %s is still active there (see `understudy status %s`).\n", s.Service, s.Service)
+			fmt.Fprintf(&b, "  %s is still active there (see `understudy status %s`).\n", s.Service, printable.Word(s.Service))
 		}
 	}
 	return b.String()
