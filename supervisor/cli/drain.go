@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"understudy/election"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
 )
@@ -33,8 +34,8 @@ func drainCommand() *cobra.Command {
 		Example: "  understudy drain db-1 --wait --reason disks --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one node"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if d.Node = args[0]; len(d.Why) > longestReason {
-				return usage("--reason is %d bytes long: at most %d are allowed", len(d.Why), longestReason)
+			if d.Node = args[0]; len(d.Why) > election.LongestReason {
+				return usage("--reason is %d bytes long: at most %d are allowed", len(d.Why), election.LongestReason)
 			}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				changed, leaving, err := c.Drain(ctx, d)
