@@ -42,7 +42,8 @@ func TestTheBinaryIsCopiedOverOneThatRuns(t *testing.T) {
 func TestACopyLeavesAndFollowsNothing(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.WriteFile(at("victim"), []byte("mine"), 0o600), os.Symlink("victim", at("understudy.part")), os.Mkdir(at("folder"), 0o755)); err != nil {
+	err := errors.Join(os.WriteFile(at("victim"), []byte("mine"), 0o600), os.Symlink("victim", at("understudy.part")), os.Mkdir(at("folder"), 0o755))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if code, _, errs := says(t, "copy", at("understudy")); code != 0 {
@@ -64,7 +65,7 @@ func TestACopyLeavesAndFollowsNothing(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: limit.Max}); err != nil {
 		t.Fatal(err)
 	}
-	err := copySelf(at("full"))
+	err = copySelf(at("full"))
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		t.Fatal(err)
 	}

@@ -184,7 +184,7 @@ func TestACommandIsMadeOfPlainNamesAndQuotedPaths(t *testing.T) {
 			"fenced service": {Service: evil, Fencing: &control.FencingStatus{Node: "n1", By: "n2"}},
 			"fenced node":    {Service: "db", Fencing: &control.FencingStatus{Node: evil, By: "n2"}},
 			"failed":         {Service: evil, Active: "n1", Members: []control.MemberStatus{{Node: "n1", Role: "failed", Logs: true}}},
-			"kept":           {Service: "db", Kept: []control.Kept{{Path: "/understudy/nodes/" + evil, Node: evil, Auth: true}, {Path: "/understudy/nodes/" + evil, Node: evil}}},
+			"kept":           {Service: "db", Kept: []control.Kept{{Path: "/understudy/nodes/" + evil, Auth: true}, {Path: "/understudy/nodes/" + evil}}},
 		} {
 			for _, f := range control.Problems(v, now) {
 				harmless := what == "kept" && (strings.HasPrefix(f.Do.String(), "understudy forget db") || !strings.ContainsAny(evil, " $;'\n"))
@@ -194,10 +194,12 @@ func TestACommandIsMadeOfPlainNamesAndQuotedPaths(t *testing.T) {
 			}
 		}
 	}
-	if do := control.Problems(control.ServiceStatus{Service: "db", Fencing: &control.FencingStatus{Node: "n@1:x.y", By: "n2"}}, now)[0].Do; do.String() != "understudy fence confirm db --node n@1:x.y" {
+	sound := control.ServiceStatus{Service: "db", Fencing: &control.FencingStatus{Node: "n@1:x.y", By: "n2"}}
+	if do := control.Problems(sound, now)[0].Do.String(); do != "understudy fence confirm db --node n@1:x.y" {
 		t.Error(do)
 	}
-	lines := strings.Join(misconfigured(screen{width: 400}, control.NodeStatus{Node: "n1", Fault: "x", Config: "/a b'; id; '/$(id)\n.yaml"}), "\n")
+	node := control.NodeStatus{Node: "n1", Fault: "x", Config: "/a b'; id; '/$(id)\n.yaml"}
+	lines := strings.Join(misconfigured(screen{width: 400}, node), "\n")
 	if !strings.HasSuffix(lines, `understudy check --config '/a b'\''; id; '\''/$(id)?.yaml'`) {
 		t.Error(lines)
 	}

@@ -26,7 +26,8 @@ var wrappers = map[string]wrapper{
 	"flock":   {valued: "wE", long: []string{"--wait", "--timeout", "--conflict-exit-code"}, operands: 1},
 	"stdbuf":  {valued: "ioe", long: []string{"--input", "--output", "--error"}},
 	"nohup":   {}, "setsid": {}, "busybox": {},
-	".": {}, "source": {}, "exec": {}, "command": {}, "time": {}, "!": {}, "if": {}, "then": {}, "elif": {}, "else": {}, "while": {}, "until": {}, "do": {},
+	".": {}, "source": {}, "exec": {}, "command": {}, "time": {}, "!": {},
+	"if": {}, "then": {}, "elif": {}, "else": {}, "while": {}, "until": {}, "do": {},
 }
 
 // shells run a file, or with -c a text; interpreters a file.

@@ -67,7 +67,8 @@ func TestAFileBehindAWrapperIsLookedAt(t *testing.T) {
 		`[sh, -c, 'true THEIRS/x; echo THEIRS/x']`: false,
 	} {
 		file := filepath.Join(dir, "u.yaml")
-		text := "node: n\nzookeeper: {servers: [a], trusted_network: true}\nservices:\n  a:\n    command: [sleep, '1']\n    working_dir: " + dir + "/theirs\n    hooks: {on_active: " +
+		text := "node: n\nzookeeper: {servers: [a], trusted_network: true}\nservices:\n  a:\n    command: [sleep, '1']\n" +
+			"    working_dir: " + dir + "/theirs\n    hooks: {on_active: " +
 			strings.NewReplacer("THEIRS", dir+"/theirs", "OURS", dir+"/ours").Replace(command) + "}\n"
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
