@@ -68,6 +68,24 @@ func (c Control) Merge(old []byte) []byte {
 	return merge(old, c, "paused", "why", "by", "since", "switchover", "restart", "reload", "confirmed")
 }
 
+// LongestReason is how many bytes of a text of an order count: each node logs it, and each status shows it.
+const LongestReason = 1000
+
+// cut shortens texts of an order, which any client that may write to ZooKeeper has written.
+func cut(texts ...*string) {
+	for _, text := range texts {
+		if len(*text) > LongestReason {
+			*text = strings.ToValidUTF8((*text)[:LongestReason], "") + "..."
+		}
+	}
+}
+
+func (o *Order) cut() {
+	if o != nil {
+		cut(&o.By, &o.Failed)
+	}
+}
+
 // ParseControl reads the control znode. If it cannot be read, the service pauses: an operator wanted something.
 func ParseControl(data []byte) Control {
 	if len(data) == 0 {
@@ -76,6 +94,16 @@ func ParseControl(data []byte) Control {
 	c, err := decode[Control](data)
 	if err != nil {
 		return Control{Paused: true, Why: "the control znode cannot be read"}
+	}
+	cut(&c.Why, &c.By)
+	c.Restart.cut()
+	c.Reload.cut()
+	if c.Switchover != nil {
+		c.Switchover.cut()
+		cut(&c.Switchover.From, &c.Switchover.To) // no node has such a name
+	}
+	if c.Confirmed != nil {
+		cut(&c.Confirmed.By, &c.Confirmed.Node)
 	}
 	return c
 }

@@ -26,6 +26,7 @@ func (d Drained) Encode() []byte { return encode(d) }
 // ReadDrained reads the znode. Whatever its data is, the node is drained: an operator wanted that.
 func ReadDrained(data []byte, stat zk.Stat) *Drained {
 	d, _ := decode[Drained](data)
+	cut(&d.By, &d.Why)
 	d.ID = stat.Czxid
 	return &d
 }

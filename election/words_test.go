@@ -2,7 +2,11 @@ package election
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Other versions, HTTP clients and alerts know these words.
@@ -35,5 +39,32 @@ func TestAnEndIsPlannedOnlyIfItsWordIsKnown(t *testing.T) {
 	}
 	if got := LostTo("grace").Word(); got != Lost {
 		t.Errorf("%q", got)
+	}
+}
+
+// A client without credentials, or another version, may write an order with a reason of 900 kB. Each node logs and shows it.
+func TestWhatAnOrderSaysIsCut(t *testing.T) {
+	for _, long := range []string{strings.Repeat("x", 900<<10), strings.Repeat("é漢", 300<<10)} {
+		order := Order{ID: "1", By: long, Failed: long}
+		c := Control{
+			Paused: true, Why: long, By: long, Switchover: &Switchover{Order: order, From: "a", To: "b"}, Restart: &order, Reload: &order,
+			Confirmed: &Confirmed{Node: "n", By: long},
+		}
+		got := ParseControl(encode(c))
+		d := ReadDrained(Drained{By: long, Why: long}.Encode(), zk.Stat{})
+		for _, text := range []string{string(encode(got)), got.Words(), string(d.Encode()), d.Words()} {
+			if len(text) > 12*LongestReason || !utf8.ValidString(text) {
+				t.Errorf("%d bytes: %.20q", len(text), text)
+			}
+		}
+		if !strings.HasPrefix(got.Why, long[:900]) || !strings.HasSuffix(got.Why, "...") {
+			t.Errorf("%.20q", got.Why)
+		}
+		if got.Switchover.To != "b" || got.Restart.ID != "1" {
+			t.Error("the orders are others")
+		}
+	}
+	if c := ParseControl(encode(Control{Why: "new disks", By: "me"})); c.Why != "new disks" || c.By != "me" {
+		t.Errorf("%+v", c)
 	}
 }

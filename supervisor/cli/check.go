@@ -136,7 +136,11 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 		}
 		return err
 	}
-	r := config.Read(f.file, f.node)
+	read := config.Read
+	if f.elsewhere && !f.zk {
+		read = config.ReadElsewhere
+	}
+	r := read(f.file, f.node)
 	warnings := r.Warnings
 	if !f.elsewhere {
 		var here config.Faults
@@ -207,8 +211,11 @@ func (f *checkFlags) here(r config.LoadResult) (config.LoadResult, config.Faults
 	if r.Config == nil {
 		return r, nil
 	}
-	warnings := r.Here()
 	_, faults, _ := r.Dangers(lookPatience)
+	if len(faults) > 0 { // what others can change is not tried
+		return r.Refused(faults), nil
+	}
+	warnings := r.Here()
 	c := r.Config
 	_, secret := credentials(c)
 	_, keys := listen(c, hclog.NewNullLogger())

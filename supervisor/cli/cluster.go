@@ -176,13 +176,13 @@ func (f *clusterFlags) source() string {
 func (f *clusterFlags) words() []string {
 	var words []string
 	if f.given() {
-		words = append(words, "--zk "+f.ZK)
+		words = append(words, "--zk "+printable.Word(f.ZK))
 	}
 	if f.Root != "" {
-		words = append(words, "--root "+f.Root)
+		words = append(words, "--root "+printable.Word(f.Root))
 	}
 	if f.Config != "" {
-		words = append(words, "--config "+f.Config)
+		words = append(words, "--config "+printable.Word(f.Config))
 	}
 	return words
 }

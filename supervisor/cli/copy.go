@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,28 +24,36 @@ func copyCommand() *cobra.Command {
 	}
 }
 
-func copySelf(file string) error {
+func copySelf(file string) (err error) {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a directory: name the file, as in %s", file, filepath.Join(file, "understudy"))
+	}
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	part := file + ".part" // a running binary cannot be written to
-	to, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	dir, name := filepath.Split(file)
+	part, err := os.CreateTemp(cmp.Or(dir, "."), name+".part*") // a running binary cannot be written to
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: the folder %s does not exist", file, filepath.Dir(file))
 	} else if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from)
-	if closed := to.Close(); err == nil {
-		err = closed
+	defer func() {
+		part.Close()
+		if err != nil {
+			os.Remove(part.Name())
+		}
+	}()
+	if _, err := io.Copy(part, from); err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Chmod(part, 0o755) // whatever the umask
+	if err := part.Chmod(0o755); err != nil { // whatever the umask
+		return err
 	}
-	if err == nil {
-		err = os.Rename(part, file)
+	if err := part.Close(); err != nil {
+		return err
 	}
-	return err
+	return os.Rename(part.Name(), file)
 }

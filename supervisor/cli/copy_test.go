@@ -2,8 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -31,5 +35,49 @@ func TestTheBinaryIsCopiedOverOneThatRuns(t *testing.T) {
 	}
 	if code := Main("test", []string{"copy", filepath.Join(file, "none")}); code != exitFailed {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// Others may write where the copy goes, such as /tmp: what they put there is neither followed nor written to, and nothing is left there.
+func TestACopyLeavesAndFollowsNothing(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	err := errors.Join(os.WriteFile(at("victim"), []byte("mine"), 0o600), os.Symlink("victim", at("understudy.part")), os.Mkdir(at("folder"), 0o755))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := says(t, "copy", at("understudy")); code != 0 {
+		t.Errorf("%d %s", code, errs)
+	}
+	if text, err := os.ReadFile(at("victim")); err != nil || string(text) != "mine" {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	code, _, errs := says(t, "copy", at("folder"))
+	if code != exitFailed || errs != "understudy: "+at("folder")+" is a directory: name the file, as in "+at("folder/understudy")+"\n" {
+		t.Errorf("%d %s", code, errs)
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err = copySelf(at("full"))
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err == nil {
+		t.Error("there was no room for it")
+	}
+	list, _ := os.ReadDir(dir)
+	var names []string
+	for _, entry := range list {
+		names = append(names, entry.Name())
+	}
+	if got := strings.Join(names, " "); got != "folder understudy understudy.part victim" {
+		t.Error(got)
 	}
 }

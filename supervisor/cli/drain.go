@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 // drained is the outcome of `drain` and `undrain`, as JSON has it.
@@ -32,8 +34,8 @@ func drainCommand() *cobra.Command {
 		Example: "  understudy drain db-1 --wait --reason disks --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one node"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if d.Node = args[0]; len(d.Why) > longestReason {
-				return usage("--reason is %d bytes long: at most %d are allowed", len(d.Why), longestReason)
+			if d.Node = args[0]; len(d.Why) > election.LongestReason {
+				return usage("--reason is %d bytes long: at most %d are allowed", len(d.Why), election.LongestReason)
 			}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				changed, leaving, err := c.Drain(ctx, d)
@@ -73,7 +75,7 @@ func tellDrain(node string, changed, waited bool, leaving []control.Departure) s
 		case changed:
 			fmt.Fprintf(&b, "  %s moves to another node.\n", s.Service)
 		default:
-			fmt.Fprintf(&b, "  %s is still active there (see `understudy status %s`).\n", s.Service, s.Service)
+			fmt.Fprintf(&b, "  %s is still active there (see `understudy status %s`).\n", s.Service, printable.Word(s.Service))
 		}
 	}
 	return b.String()

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/config/unitfile"
+	"understudy/supervisor/printable"
 )
 
 func importCommand() *cobra.Command {
@@ -29,7 +30,8 @@ func importCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprint(cmd.OutOrStdout(), text)
-			fmt.Fprintf(cmd.ErrOrStderr(), "\nNext, on every host, in this order:\n  systemctl disable --now %s\n  put this into /etc/understudy/conf.d\n  understudy check\n", unit.Name)
+			fmt.Fprintf(cmd.ErrOrStderr(), "\nNext, on every host, in this order:\n"+
+				"  systemctl disable --now %s\n  put this into /etc/understudy/conf.d\n  understudy check\n", printable.Text(unit.Name))
 			return nil
 		},
 	}

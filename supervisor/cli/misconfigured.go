@@ -7,6 +7,7 @@ import (
 
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 // otherFiles tells which nodes of a service have different config files, once for all their services.
@@ -35,7 +36,7 @@ func misconfigured(to screen, n control.NodeStatus) []string {
 	lines := to.paintAll(red, note(to.width, n.Node+" keeps its previous config: "+n.Fault+". To see all errors, on "+n.Node+":"))
 	words := []string{"understudy check"}
 	if n.Config != "" && n.Config != config.DefaultFile {
-		words = append(words, "--config "+n.Config)
+		words = append(words, "--config "+printable.Word(n.Config))
 	}
 	return append(lines, command(to.width, words...)...)
 }

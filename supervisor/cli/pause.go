@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"understudy/election"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
 )
@@ -23,9 +24,6 @@ func pauseCommand() *cobra.Command {
 func resumeCommand() *cobra.Command {
 	return orderCommand("resume", "Turn automatic takeovers on again", "Nodes can become active again. Where no node is active, one does so at once.", false, "Resumed", "is not paused")
 }
-
-// longestReason bounds what each node logs, and each status shows.
-const longestReason = 1000
 
 // paused is the outcome for one service, as JSON has it.
 type paused struct {
@@ -50,8 +48,8 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 			case !all && len(args) != 1:
 				return usage("%s takes one service, or --all (see `%s --help`)", verb, cmd.CommandPath())
 			}
-			if len(why) > longestReason {
-				return usage("--reason is %d bytes long: at most %d are allowed", len(why), longestReason)
+			if len(why) > election.LongestReason {
+				return usage("--reason is %d bytes long: at most %d are allowed", len(why), election.LongestReason)
 			}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				names, err := c.Services(ctx, args...)

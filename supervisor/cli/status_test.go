@@ -175,6 +175,40 @@ func TestTimesAreRelativeInTwoUnits(t *testing.T) {
 	}
 }
 
+// A name that a client wrote to ZooKeeper is no word of a command that an operator copies, and a path is one word.
+func TestACommandIsMadeOfPlainNamesAndQuotedPaths(t *testing.T) {
+	now := time.Now()
+	for _, evil := range []string{"db-1 --yes --force", "--force", "-h", "a\nb", "$(id)", "a;b", "a'b", ""} {
+		for what, v := range map[string]control.ServiceStatus{
+			"service":        {Service: evil, Paused: true, Order: "paused"},
+			"fenced service": {Service: evil, Fencing: &control.FencingStatus{Node: "n1", By: "n2"}},
+			"fenced node":    {Service: "db", Fencing: &control.FencingStatus{Node: evil, By: "n2"}},
+			"failed":         {Service: evil, Active: "n1", Members: []control.MemberStatus{{Node: "n1", Role: "failed", Logs: true}}},
+			"kept":           {Service: "db", Kept: []control.Kept{{Path: "/understudy/nodes/" + evil, Auth: true}, {Path: "/understudy/nodes/" + evil}}},
+		} {
+			for _, f := range control.Problems(v, now) {
+				harmless := what == "kept" && (strings.HasPrefix(f.Do.String(), "understudy forget db") || !strings.ContainsAny(evil, " $;'\n"))
+				if len(f.Do.Words) > 0 && !harmless || len(f.Do.Words) == 0 && f.Hint != "" {
+					t.Errorf("%q as %s: %q, %q", evil, what, f.Hint, f.Do)
+				}
+			}
+		}
+	}
+	sound := control.ServiceStatus{Service: "db", Fencing: &control.FencingStatus{Node: "n@1:x.y", By: "n2"}}
+	if do := control.Problems(sound, now)[0].Do.String(); do != "understudy fence confirm db --node n@1:x.y" {
+		t.Error(do)
+	}
+	node := control.NodeStatus{Node: "n1", Fault: "x", Config: "/a b'; id; '/$(id)\n.yaml"}
+	lines := strings.Join(misconfigured(screen{width: 400}, node), "\n")
+	if !strings.HasSuffix(lines, `understudy check --config '/a b'\''; id; '\''/$(id)?.yaml'`) {
+		t.Error(lines)
+	}
+	f := clusterFlags{ZK: "zk1:2181,zk2:2181", Root: "/a b", Config: "/x;y"}
+	if got := strings.Join(f.words(), " "); got != "--zk zk1:2181,zk2:2181 --root '/a b' --config '/x;y'" {
+		t.Error(got)
+	}
+}
+
 func TestACommandThatDoesNotFitGoesOnAsAShellExpects(t *testing.T) {
 	got := strings.Join(command(40, "understudy fence confirm db", "--node n1", "--zk zk1:2181,zk2:2181"), "\n")
 	if want := "    understudy fence confirm db \\\n      --node n1 --zk zk1:2181,zk2:2181"; got != want {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"understudy/supervisor/safefile"
@@ -99,32 +97,6 @@ func (s *machineCheck) inline(p path, values map[string]string) {
 		if err := safefile.Own(file, safefile.Secret); err != nil {
 			s.tell(p.key(name), "looks like a secret, in a file for all to read: "+err.Error(), false)
 		}
-	}
-}
-
-// shells are programs whose first argument is the program that counts.
-var shells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh", "python", "python3", "perl", "ruby"}
-
-// executables looks at who can change the files that a command runs.
-func (s *machineCheck) executables(p path, words Command, g Program, refuse bool) {
-	if len(words) == 0 {
-		return
-	}
-	name, _ := find(words[0], g) // a program that is not found is told elsewhere
-	if name != "" && (filepath.IsAbs(name) || !strings.Contains(words[0], "/")) {
-		s.own(p, name, safefile.Command, refuse)
-	}
-	if !slices.Contains(shells, filepath.Base(words[0])) {
-		return
-	}
-	for _, word := range words[1:] {
-		if strings.HasPrefix(word, "-") && word != "-c" {
-			continue
-		}
-		if filepath.IsAbs(word) && !strings.ContainsAny(word, " \n;") {
-			s.own(p, word, safefile.Command, refuse)
-		}
-		return
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -19,11 +20,33 @@ type disk struct {
 	list func(dir string) ([]fs.DirEntry, error)
 }
 
-// host is this machine's.
-var host = disk{read: readFile, list: os.ReadDir}
+// host is this machine's, for what is done as a config says: whose text root obeys is root.
+var host = disk{read: readOwn, list: listOwn}
+
+// anyones is the same, whoever can change the files.
+var anyones = disk{read: readFile, list: os.ReadDir}
+
+// readOwn reads a file. As root it reads none that others can change; who is not root is warned of it (Dangers).
+func readOwn(name string) ([]byte, error) {
+	if os.Geteuid() != 0 {
+		return readFile(name)
+	}
+	return opened(safefile.OpenOwn(name, safefile.Setting))
+}
+
+func listOwn(dir string) ([]fs.DirEntry, error) {
+	list, err := os.ReadDir(dir)
+	if err == nil && os.Geteuid() == 0 {
+		err = safefile.Own(dir, safefile.Setting)
+	}
+	return list, err
+}
 
 // readFile reads a regular file whole; a FIFO or a device must not block or flood us.
 func readFile(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() { // a device does something when it is opened
+		return nil, errors.New("it is not a regular file")
+	}
 	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, reason(err)
@@ -33,7 +56,10 @@ func readFile(name string) ([]byte, error) {
 
 // readAs is readFile for a path that the user of a program may control a part of.
 func readAs(name string, who safefile.Who) ([]byte, error) {
-	file, err := safefile.Open(name, who)
+	return opened(safefile.Open(name, who))
+}
+
+func opened(file *os.File, err error) ([]byte, error) {
 	switch {
 	case errors.Is(err, safefile.ErrNotRegular):
 		return nil, errors.New("it is not a regular file")
@@ -64,6 +90,14 @@ func readAll(file *os.File) ([]byte, error) {
 		return nil, errors.New("it is larger than 1 MiB")
 	}
 	return src, nil
+}
+
+// unread is why the named file (with a blank behind it) cannot be read, or may not be: then the reason has the name.
+func unread(name string, err error) error {
+	if foreign, ok := errors.AsType[safefile.Foreign](err); ok {
+		return foreign
+	}
+	return fmt.Errorf("%scannot be read: %w", name, reason(err))
 }
 
 // reason drops the operation and the name, which a fault says itself.

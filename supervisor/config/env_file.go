@@ -99,16 +99,13 @@ func (p *envParser) skip(n int) {
 
 // skipComment passes over a comment, which a backslash at the end of its line continues.
 func (p *envParser) skipComment(n int) {
-	continued := n > 0 && p.src[p.at+n-1] == '\\'
-	p.skip(n)
-	if !continued || p.at >= len(p.src) {
-		return
+	for continued := true; continued && p.at < len(p.src); {
+		continued = n > 0 && p.src[p.at+n-1] == '\\'
+		p.skip(n)
+		if n = bytes.IndexByte(p.src[p.at:], '\n'); n < 0 {
+			n = len(p.src) - p.at
+		}
 	}
-	if end := bytes.IndexByte(p.src[p.at:], '\n'); end >= 0 {
-		p.skipComment(end)
-		return
-	}
-	p.at = len(p.src)
 }
 
 // value reads what follows the =, to the end of its last line. Blanks around it are dropped, quoted ones are kept.

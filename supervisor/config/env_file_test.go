@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -51,6 +52,23 @@ func TestEnvFileIsReadAsSystemdDoes(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q: %s", text, diff)
 		}
+	}
+}
+
+// The user of a program may write the file, which the supervisor reads.
+func TestALongCommentOfAnEnvFileTakesNoStack(t *testing.T) {
+	inUse := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.StackInuse
+	}
+	before := inUse()
+	env, err := parseEnv("e", []byte(strings.Repeat("#\\\n", largestFile/3)+"A=still one\nB=c"))
+	if grown := int64(inUse() - before); grown > 1<<20 {
+		t.Errorf("its stack grew by %d MiB", grown>>20)
+	}
+	if err != nil || !cmp.Equal(env, []string{"B=c"}) {
+		t.Errorf("%q, %v", env, err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"understudy/supervisor/config/unitfile"
+	shown "understudy/supervisor/printable"
 	"understudy/supervisor/safefile"
 )
 
@@ -88,10 +89,7 @@ func (s *machineCheck) alone(p path, process Process) {
 func shellWords(words []string) string {
 	var text []string
 	for _, word := range words {
-		if strings.ContainsAny(word, " ;\"'$") || word == "" {
-			word = quoted(word)
-		}
-		text = append(text, word)
+		text = append(text, shown.Word(word))
 	}
 	return strings.Join(text, " ")
 }

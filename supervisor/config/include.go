@@ -44,7 +44,7 @@ func (l *loader) include() {
 		}
 		names, err := l.expand(pattern)
 		if err != nil {
-			l.fault(l.spots[at.id()].value, at, "%s: %v", quoted(pattern), err)
+			l.fault(l.spots[at.id()].value, at, "%v", err)
 			continue
 		}
 		for _, name := range names {
@@ -66,7 +66,7 @@ func (l *loader) one(at path, pattern, name string) {
 	l.files.Config = append(l.files.Config, abs)
 	src, err := l.disk.read(name)
 	if err != nil {
-		l.fault(node, at, "%s cannot be read: %v", name, err)
+		l.fault(node, at, "%v", unread(name+" ", err))
 		return
 	}
 	l.order = append(l.order, name)
@@ -114,7 +114,7 @@ func (l *loader) expand(pattern string) ([]string, error) {
 		return []string{filepath.Join(base, pattern)}, nil
 	}
 	if _, err := pathpkg.Match(pattern, ""); err != nil {
-		return nil, errors.New("is not a glob: a [ has no ], or a \\ quotes nothing")
+		return nil, fmt.Errorf("%s: is not a glob: a [ has no ], or a \\ quotes nothing", quoted(pattern))
 	}
 	parts := strings.Split(strings.Trim(filepath.Clean(pattern), "/"), "/")
 	for ; !isGlob(parts[0]); parts = parts[1:] {
@@ -125,13 +125,13 @@ func (l *loader) expand(pattern string) ([]string, error) {
 		var next []string
 		for _, dir := range found {
 			list, err := l.disk.list(dir)
-			switch {
-			case errors.Is(err, syscall.ENOTDIR):
+			if errors.Is(err, syscall.ENOTDIR) {
 				continue
-			case err != nil && !errors.Is(err, fs.ErrNotExist):
-				return nil, fmt.Errorf("%s cannot be read: %w", dir, reason(err))
 			}
-			l.files.Dirs = append(l.files.Dirs, absolute(dir))
+			l.files.Dirs = append(l.files.Dirs, absolute(dir)) // also of one that may be read at last
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, unread(dir+" ", err)
+			}
 			for _, entry := range list {
 				if matches(part, entry, i == len(parts)-1) {
 					next = append(next, filepath.Join(dir, entry.Name()))

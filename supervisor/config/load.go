@@ -38,13 +38,20 @@ func (r LoadResult) Err() error {
 }
 
 // Read reads what a configuration says for a node ("": the one that it names, or this host), and reports all faults that show
-// without looking at the files and users that it names, those of other nodes too.
-func Read(name, node string) LoadResult {
-	l := newLoader(name, host)
+// without looking at the files and users that it names, those of other nodes too. Root reads no file that others can change.
+func Read(name, node string) LoadResult { return read(name, node, host) }
+
+// ReadElsewhere is Read for another machine, whoever can change the files: nothing may be done here as they say.
+func ReadElsewhere(name, node string) LoadResult {
+	return read(name, node, anyones)
+}
+
+func read(name, node string, disk disk) LoadResult {
+	l := newLoader(name, disk)
 	l.node = node
-	src, err := host.read(name)
+	src, err := disk.read(name)
 	if err != nil {
-		return LoadResult{Faults: Faults{{File: name, Message: "cannot be read: " + err.Error()}}, Files: l.files}
+		return LoadResult{Faults: Faults{{File: name, Message: unread("", err).Error()}}, Files: l.files}
 	}
 	return l.load(src)
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -176,5 +177,39 @@ func TestAliasesDoNotMultiplyWork(t *testing.T) {
 	_, err := load(b.String())
 	if err == nil || !strings.Contains(err.Error(), "too many values") {
 		t.Error(err)
+	}
+}
+
+// Another's file may name a device, which does something when it is opened. What is no file is not opened: a pipe would show it.
+func TestWhatIsNoFileIsNotOpened(t *testing.T) {
+	dir := tree(t, map[string]string{"u.yaml": head + "include: [pipe]\n"})
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var ours atomic.Bool
+	opened := make(chan bool)
+	go func() {
+		f, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when there is a reader
+		if err == nil {
+			f.Close()
+		}
+		opened <- ours.Load()
+	}()
+	for _, read := range []func(string, string) LoadResult{Read, ReadElsewhere} {
+		for range 100 {
+			if r := read(filepath.Join(dir, "u.yaml"), ""); !strings.Contains(r.Err().Error(), "pipe cannot be read: it is not a regular file") {
+				t.Fatal(r.Err())
+			}
+		}
+	}
+	ours.Store(true)
+	f, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if !<-opened {
+		t.Error("the pipe was opened")
 	}
 }

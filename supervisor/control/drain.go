@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/printable"
 	"understudy/supervisor/wait"
 )
 
@@ -31,13 +32,7 @@ func parseDrained(name string, z znode) DrainedNode {
 }
 
 // Undrain is the command that ends it; empty: a stranger has chosen its name.
-func (d DrainedNode) Undrain() Remedy {
-	do := remedy("understudy undrain", d.Node)
-	if !safe.MatchString(do.String()) {
-		return Remedy{}
-	}
-	return do
-}
+func (d DrainedNode) Undrain() Remedy { return remedy("understudy undrain", "", d.Node) }
 
 // Draining is a drain that was asked for.
 type Draining struct {
@@ -271,7 +266,7 @@ func (s Status) stuck(node string) (why []string, stops bool) {
 		switch {
 		case v.Lock != node:
 		case v.Paused:
-			why = append(why, fmt.Sprintf("%s is %s: `understudy resume %s` first", v.Service, v.Order, v.Service))
+			why = append(why, fmt.Sprintf("%s is %s: `understudy resume %s` first", v.Service, v.Order, printable.Word(v.Service)))
 		case !slices.ContainsFunc(v.Members, func(m MemberStatus) bool { return m.Node != node && fit(m) }):
 			why, stops = append(why, fmt.Sprintf("no other node could take %s: %s", v.Service, others(v))), true
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/printable"
 )
 
 // Forget removes what is left of a service, or of a node, that is in no config any more. It refuses what lives. It tells what the name
@@ -44,9 +45,9 @@ func (c *Cluster) forgetNode(ctx context.Context, s Status, node string) error {
 	for _, v := range s.Services {
 		switch {
 		case v.Fencing != nil && v.Fencing.Node == node:
-			return refused("the program of %s may still run on %s: see `understudy status %s`", v.Service, node, v.Service)
+			return refused("the program of %s may still run on %s: see `understudy status %s`", v.Service, node, printable.Word(v.Service))
 		case v.Involves(node):
-			return refused("%s has a part in %s: see `understudy status %s`", node, v.Service, v.Service)
+			return refused("%s has a part in %s: see `understudy status %s`", node, v.Service, printable.Word(v.Service))
 		}
 	}
 	for _, v := range s.Services {

@@ -32,7 +32,7 @@ func FuzzStatus(f *testing.F) {
 		case held == (s.Lock == ""):
 			t.Errorf("lock %q", s.Lock)
 		}
-		printable(t, Status{Services: []ServiceStatus{s}, Nodes: []NodeStatus{parseNode("a", znode{data: member})}})
+		marshals(t, Status{Services: []ServiceStatus{s}, Nodes: []NodeStatus{parseNode("a", znode{data: member})}})
 	})
 }
 
@@ -61,11 +61,11 @@ func FuzzHistory(f *testing.F) {
 		if len(shown) != len(written) {
 			t.Errorf("%d entries of %d", len(shown), len(written))
 		}
-		printable(t, shown)
+		marshals(t, shown)
 	})
 }
 
-func printable(t *testing.T, v any) {
+func marshals(t *testing.T, v any) {
 	t.Helper()
 	if _, err := json.Marshal(v); err != nil {
 		t.Errorf("--json fails: %v", err)

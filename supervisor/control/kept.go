@@ -78,9 +78,10 @@ func (k Kept) problem() Problem {
 	f := Problem{
 		Level: Fault, What: fmt.Sprintf("Session %s of %s has sent no heartbeat for two session timeouts, but ZooKeeper keeps its znode %s, "+
 			"which blocks other nodes.", k.Session, k.Node, k.Path),
-		Hint: "If this lasts, delete it:", Do: Remedy{Words: []string{"zkCli.sh -server " + k.Server, "delete " + k.Path}, Here: true},
+		Hint: "If this lasts, delete it:", Do: remedy("zkCli.sh -server "+k.Server, "delete", k.Path),
 	}
-	if k.Auth {
+	f.Do.Here = true
+	if k.Auth && len(f.Do.Words) > 0 {
 		f.Hint = "If this lasts, type `addauth digest USER:PASSWORD` and `delete " + k.Path + "` in:"
 		f.Do.Words = f.Do.Words[:1]
 	}

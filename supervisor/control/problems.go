@@ -38,7 +38,20 @@ func (c Remedy) String() string {
 // MarshalText is String.
 func (c Remedy) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-func remedy(words ...string) Remedy { return Remedy{Words: words} }
+// remedy is a command with flags, "" for none, each with a name that it takes. It is none where a name is not one that a config may have: a
+// client wrote it to ZooKeeper, and a shell, or the command, would take it for more words or for flags.
+func remedy(command string, flagsAndNames ...string) Remedy {
+	do := Remedy{Words: []string{command}}
+	for pair := range slices.Chunk(flagsAndNames, 2) {
+		if !plainName.MatchString(pair[1]) {
+			return Remedy{}
+		}
+		do.Words = append(do.Words, strings.TrimLeft(pair[0]+" "+pair[1], " "))
+	}
+	return do
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_@:/][A-Za-z0-9._@:/-]*$`)
 
 // Levels of problems.
 const (
@@ -46,15 +59,12 @@ const (
 	Warning = "warning" // it does, but would not survive the next failure, or is kept from it on purpose
 )
 
-// safe is a command that can be copied to a shell even if a stranger wrote the names in it to ZooKeeper.
-var safe = regexp.MustCompile(`^[A-Za-z0-9 ._@:/-]*$`)
-
 // Problems tells what is wrong with a service, the worst first.
 func Problems(v ServiceStatus, now time.Time) []Problem {
 	problems := problemsOf(v, now)
 	for i := range problems {
-		if f := &problems[i]; !safe.MatchString(f.Do.String()) {
-			f.Hint, f.Do = "", Remedy{}
+		if f := &problems[i]; len(f.Do.Words) == 0 {
+			f.Hint = ""
 		}
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(severity[a.Level], severity[b.Level]) })
@@ -90,7 +100,7 @@ func whole(v ServiceStatus) (problems []Problem) {
 	add := func(level, what, hint string, do Remedy) {
 		problems = append(problems, Problem{Level: level, What: what, Hint: hint, Do: do})
 	}
-	resume := remedy("understudy resume", v.Service)
+	resume := remedy("understudy resume", "", v.Service)
 	able := v.standby()
 	at, unpromoted := v.unpromoted()
 	if v.Stray != "" {
@@ -116,14 +126,15 @@ func whole(v ServiceStatus) (problems []Problem) {
 	case v.Active == "":
 		add(Fault, "DOWN: no supervisor that has this service in its config is connected.",
 			"On its hosts, systemctl status understudy shows whether it runs, and why not. If no config has the service any more:",
-			remedy("understudy forget", v.Service))
+			remedy("understudy forget", "", v.Service))
 	case !able && !v.Paused && len(v.Members) > 1:
 		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. None of the other nodes can take it now.", v.Active), "", Remedy{})
 	case !able && !v.Paused && v.FromFile:
 		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. Start understudy on another host with the same config.", v.Active), "", Remedy{})
 	case !able && !v.Paused:
-		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it.", v.Active), "Run it on another node too:",
-			Remedy{Words: []string{"understudy run", "--service " + v.Service, "--node NODE"}, Wraps: "COMMAND"})
+		do := remedy("understudy run", "--service", v.Service, "--node", "NODE")
+		do.Wraps = "COMMAND"
+		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it.", v.Active), "Run it on another node too:", do)
 	}
 	return problems
 }
@@ -183,10 +194,12 @@ func agoWords(t *time.Time, now time.Time) string {
 
 // output tells where to find the output of a node's programs.
 func output(v ServiceStatus, m MemberStatus) (hint string, do Remedy) {
-	if m.Logs {
-		return "Its output, on " + m.Node + ":", Remedy{Words: []string{"understudy logs", v.Service}, Here: true}
+	hint, do = "Its output, on "+m.Node+":", remedy("understudy logs", "", v.Service)
+	if !m.Logs {
+		hint, do = "Its output is with the supervisor's own, on "+m.Node+". Under systemd:", remedy("journalctl", "-t", v.Service)
 	}
-	return "Its output is with the supervisor's own, on " + m.Node + ". Under systemd:", Remedy{Words: []string{"journalctl", "-t " + v.Service}, Here: true}
+	do.Here = true
+	return hint, do
 }
 
 // unfenced tells that a program may be running whose node is not active.
@@ -200,7 +213,7 @@ func unfenced(v ServiceStatus) Problem {
 		host += " (host " + f.Host + ")"
 	}
 	problem := Problem{
-		Level: Fault, Do: remedy("understudy fence confirm", v.Service, "--node "+f.Node),
+		Level: Fault, Do: remedy("understudy fence confirm", "", v.Service, "--node", f.Node),
 		Hint: "Check " + f.Node + " first: it is off, or no process of the program is left there. If you are wrong, two copies run. Then:",
 	}
 	switch {

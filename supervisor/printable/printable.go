@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -88,3 +89,14 @@ func (l *Lines) Write(text []byte) (int, error) {
 	}
 	return len(text), nil
 }
+
+// Word is a text as one word of a command for a shell, which finds nothing in it to fill in.
+func Word(text string) string {
+	text = strings.ReplaceAll(Text(text), "\n", "?")
+	if plain.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)

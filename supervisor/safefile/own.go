@@ -23,22 +23,66 @@ const (
 // to / belong to root or us, and nobody else may write. Links are followed: the folders in which they are count, and those of what they
 // lead to. Where nothing is there, nothing is wrong. Others cannot undo this: only those whom it lets through could have changed the path before.
 func Own(path string, use Purpose) error {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return err
+	_, err := use.walk(path)
+	return err
+}
+
+// Foreign is what Own found.
+type Foreign string
+
+func (f Foreign) Error() string { return string(f) }
+
+// OpenOwn opens a file to read it that is ours alone. It is the one that was judged, whatever others had at its path before.
+func OpenOwn(path string, use Purpose) (*os.File, error) {
+	for range mostSwaps {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() && !info.IsDir() {
+			return nil, fmt.Errorf("%s %w", path, ErrNotRegular)
+		}
+		judged, err := use.walk(path) // before it is opened: a device does something then
+		if err != nil {
+			return nil, err
+		}
+		if judged == nil {
+			continue
+		}
+		file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+		if err != nil {
+			return nil, err
+		}
+		var opened unix.Stat_t
+		if err := unix.Fstat(int(file.Fd()), &opened); err == nil && opened.Dev == judged.Dev && opened.Ino == judged.Ino {
+			return file, nil
+		}
+		file.Close()
+	}
+	return nil, &Refused{path, "becomes another file while it is opened", "find out who renames or links it"}
+}
+
+// walk is Own, and returns what the path leads to; nil: nothing is there.
+func (use Purpose) walk(path string) (*unix.Stat_t, error) {
+	if !filepath.IsAbs(path) {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		path = dir + "/" + path // not Join: what .. leads to is known once the link before it is read
 	}
 	at, parts := "/", append([]string{"."}, split(path)...) // the root itself first
+	var st unix.Stat_t
 	for range mostSteps {
 		if len(parts) == 0 {
-			return nil
+			return &st, nil
 		}
 		here, rest := filepath.Join(at, parts[0]), parts[1:]
-		var st unix.Stat_t
 		if unix.Lstat(here, &st) != nil {
-			return nil
+			return nil, nil
 		}
 		if err := use.check(here, &st, len(rest) == 0); err != nil {
-			return err
+			return nil, err
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
 			at, parts = here, rest
@@ -46,14 +90,14 @@ func Own(path string, use Purpose) error {
 		}
 		target, err := os.Readlink(here)
 		if err != nil {
-			return nil
+			return nil, nil
 		}
 		if filepath.IsAbs(target) {
 			at = "/"
 		}
 		parts = append(split(target), rest...)
 	}
-	return nil // links that lead in a circle: nothing is there
+	return nil, nil // links that lead in a circle: nothing is there
 }
 
 const staff = 50 // Debian's group for /usr/local
@@ -80,14 +124,16 @@ func (use Purpose) check(here string, st *unix.Stat_t, last bool) error {
 	case ours(st.Uid) && excess == 0, !secret && readOnly(mount): // as a ConfigMap in a container, or a checkout of a user of its host
 		return nil
 	case !ours(st.Uid) && kind == unix.S_IFLNK:
-		return fmt.Errorf("%s is a link of %s, who can change it: chown -h %d %s", here, user(st.Uid), os.Geteuid(), here)
+		return foreignf("%s is a link of %s, who can change it: chown -h %d %s", here, user(st.Uid), os.Geteuid(), here)
 	case !ours(st.Uid) && kind == unix.S_IFDIR:
-		return fmt.Errorf("%s belongs to %s, who can change what is in it: chown %d %s, or use a file elsewhere", here, user(st.Uid), os.Geteuid(), here)
+		return foreignf("%s belongs to %s, who can change what is in it: chown %d %s, or use a file elsewhere", here, user(st.Uid), os.Geteuid(), here)
 	case !ours(st.Uid):
-		return fmt.Errorf("%s belongs to %s, who can change it: chown %d %s", here, user(st.Uid), os.Geteuid(), here)
+		return foreignf("%s belongs to %s, who can change it: chown %d %s", here, user(st.Uid), os.Geteuid(), here)
 	}
-	return fmt.Errorf("%s belongs to %s and group %d, and its mode %04o lets others %s it: chmod %o %s", here, user(st.Uid), st.Gid, mode, do, mode&^excess, here)
+	return foreignf("%s belongs to %s and group %d, and its mode %04o lets others %s it: chmod %o %s", here, user(st.Uid), st.Gid, mode, do, mode&^excess, here)
 }
+
+func foreignf(format string, args ...any) error { return Foreign(fmt.Sprintf(format, args...)) }
 
 // readOnly reports whether a file is on a mount on which nobody here can write.
 func readOnly(path string) bool {

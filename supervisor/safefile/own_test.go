@@ -2,6 +2,7 @@ package safefile
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,71 @@ func TestWhatIsOursIsSoOnItsWholePath(t *testing.T) {
 	if err := Own(s.at("home/logs/x"), Setting); err != nil {
 		t.Error("who ran sudo is root already: ", err)
 	}
+}
+
+// What is opened is what was judged: nothing of a stranger, and no device, by whichever links, words and swaps.
+func TestWhatIsOpenedIsOursAlone(t *testing.T) {
+	s := newScene(t)
+	s.file("plain", 0, 0o644, "ours")
+	s.folder("sticky", 0, 0o1777)
+	s.file("sticky/theirs", stranger, 0o644, "theirs")
+	s.link("sticky/link", "../plain", stranger)
+	s.folder("deep/er", 0, 0o755)
+	s.file("deep/plain", 0, 0o644, "deep")
+	s.link("down", "deep/er", 0)
+	s.link("device", "/dev/null", 0)
+	s.file("home/logs/x", 0, 0o644, "")
+	t.Chdir(s.dir)
+	for name, want := range map[string]string{
+		s.at("plain"): "ours", "plain": "ours", "./sticky/../plain": "ours", "down/../plain": "deep", s.dir + "/down/../plain": "deep",
+		"sticky/theirs": "belongs to user 4712, who can change it: chown 0 ", "sticky/link": "is a link of user 4712", "device": "is not a regular file",
+		"none": "no such file", "home/logs/x": "belongs to user 4711", "/proc/self/cwd/sticky/theirs": "belongs to user 4712",
+	} {
+		f, err := OpenOwn(name, Setting)
+		if err != nil {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		text, _ := io.ReadAll(f)
+		f.Close()
+		if string(text) != want {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+	// A stranger swaps his file for root's, by a name that nobody keeps him from changing.
+	s.folder("loose", 0, 0o1777)
+	s.file("loose/x", stranger, 0o644, "theirs")
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				for _, step := range [][2]string{{"loose/x", "loose/z"}, {"loose/y", "loose/x"}, {"loose/z", "loose/x"}} {
+					_ = os.Link(s.at("plain"), s.at("loose/y"))
+					_ = os.Rename(s.at(step[0]), s.at(step[1]))
+				}
+			}
+		}
+	}()
+	for range 60000 {
+		f, err := OpenOwn(s.at("loose/x"), Setting)
+		if err != nil {
+			continue
+		}
+		text, _ := io.ReadAll(f)
+		f.Close()
+		if string(text) != "ours" {
+			t.Errorf("it reads %q", text)
+			break
+		}
+	}
+	close(stop)
+	<-done
 }
 
 // Who can write to the root itself can put anything in the place of a folder.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"understudy/supervisor/printable"
 )
 
 // limits are the keys of a config's limits, by what follows Limit in systemd's LimitNOFILE= and the like.
@@ -38,13 +40,17 @@ func (u *SystemdUnit) YAML() (string, error) {
 	t.specifiers()
 	file := mapping("services", mapping(name, service))
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "# From %s.\n", strings.Join(u.Files, ", "))
-	fmt.Fprintf(&text, "# On every host, before Understudy starts it: systemctl disable --now %s\n", u.Name)
+	comment := func(format string, args ...any) {
+		line := printable.Text(fmt.Sprintf(format, args...)) // YAML ends a line, and a comment, at five characters
+		fmt.Fprintf(&text, "# %s\n", strings.ReplaceAll(line, "\n", "?"))
+	}
+	comment("From %s.", strings.Join(u.Files, ", "))
+	comment("On every host, before Understudy starts it: systemctl disable --now %s", u.Name)
 	for _, note := range t.notes {
-		fmt.Fprintf(&text, "# %s\n", note)
+		comment("%s", note)
 	}
 	for _, line := range t.lost {
-		fmt.Fprintf(&text, "# not carried over: %s\n", line)
+		comment("not carried over: %s", line)
 	}
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)

@@ -184,5 +184,7 @@ func set(m *yaml.Node, key string, value *yaml.Node) {
 			return
 		}
 	}
-	m.Content = append(m.Content, scalar(key), value)
+	name := scalar(key)
+	name.Tag = "!!str" // a unit may be called ~ or 1
+	m.Content = append(m.Content, name, value)
 }

@@ -179,7 +179,7 @@ func (b *Board) Local() (l Local, changed <-chan struct{}) {
 	return l, b.onChange
 }
 
-// serving tells whether the service does its work here, and else why not, in one line.
+// serving tells whether the service does its work here, and else why not, in one word.
 func (b *Board) serving(service string) (known bool, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -187,15 +187,15 @@ func (b *Board) serving(service string) (known bool, why string) {
 	return known, idle(s, b.leftLocked())
 }
 
-// following tells whether clients may read from this node's copy of a replicated service, and else why not.
+// following tells whether clients may read from this node's copy of a replicated service, and else "no", which is all that anybody is told.
 func (b *Board) following(service string) (known bool, why string) {
 	b.mu.Lock()
 	s, known := b.services[service]
 	b.mu.Unlock()
-	if s.Follows == nil {
-		return known, "not replicated"
+	if s.Follows == nil || s.Follows() != "" {
+		why = "no"
 	}
-	return known, s.Follows()
+	return known, why
 }
 
 // copies tell how this node's copies of replicated services are.
@@ -211,24 +211,18 @@ func (b *Board) copies() map[string]func() control.CopyStatus {
 	return all
 }
 
-// idle says why a service does not do its work here; "" when it does.
+// idle says in one word why a service does not do its work here; "" when it does. Any client may ask: a reason, which can be a line of the
+// program's, is for those who may read the status.
 func idle(s control.LocalStatus, lease time.Duration) string {
 	switch {
 	case s.Role != election.RoleActive:
-		return string(s.Role) + reason(s.Why)
+		return string(s.Role)
 	case lease <= 0:
-		return "active, but its lease has ended"
+		return "expired"
 	case s.Health == election.HealthFailing:
-		return "active, but failing" + reason(s.Why)
+		return "failing"
 	case !s.Ready:
-		return "active, but not ready yet" + reason(s.Why)
+		return "starting"
 	}
 	return ""
-}
-
-func reason(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ": " + why
 }

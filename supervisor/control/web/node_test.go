@@ -17,11 +17,11 @@ func TestActiveIsSaidOnlyWhereTheServiceDoesItsWork(t *testing.T) {
 		}{
 			{control.LocalStatus{Role: "active", Ready: true, Health: "ok"}, 200, "active"},
 			{control.LocalStatus{Role: "active", Ready: true, Health: "ok", Why: "paused by ops"}, 200, "active"},
-			{control.LocalStatus{Role: "active", Health: "starting"}, 503, "active, but not ready yet"},
-			{control.LocalStatus{Role: "active", Health: "ok"}, 503, "active, but not ready yet"},
-			{control.LocalStatus{Role: "active", Ready: true, Health: "failing", Why: "exit\ncode 1"}, 503, "active, but failing: exit code 1"},
+			{control.LocalStatus{Role: "active", Health: "starting"}, 503, "starting"},
+			{control.LocalStatus{Role: "active", Health: "ok"}, 503, "starting"},
+			{control.LocalStatus{Role: "active", Ready: true, Health: "failing", Why: "FATAL: password of app is hunter2"}, 503, "failing"},
 			{control.LocalStatus{Role: "standby", Ready: true, Health: "ok"}, 503, "standby"},
-			{control.LocalStatus{Role: "stopping", Ready: true, Health: "ok", Why: "stop asked"}, 503, "stopping: stop asked"},
+			{control.LocalStatus{Role: "stopping", Ready: true, Health: "ok", Why: "stop asked"}, 503, "stopping"},
 			{control.LocalStatus{Role: "fencing", Health: "ok"}, 503, "fencing"},
 			{control.LocalStatus{Role: "offline", Health: "ok"}, 503, "offline"},
 		} {
@@ -60,12 +60,12 @@ func TestClientsAreSentToACopyThatFollows(t *testing.T) {
 		}
 		check("unknown", 404, `no service "db" on this node`)
 		b.board.State(control.LocalStatus{Service: "db", Role: "active", Ready: true, Health: "ok"})
-		check("no copy", 503, "not replicated")
+		check("no copy", 503, "no")
 		why := ""
 		b.board.State(control.LocalStatus{Service: "db", Role: "offline", Follows: func() string { return why }})
 		check("it follows, also without ZooKeeper", 200, "follower")
-		why = "no primary\nis known"
-		check("it does not", 503, "no primary is known")
+		why = "FATAL: password of app is hunter2"
+		check("it does not, and only those who may read are told why", 503, "no")
 	})
 }
 

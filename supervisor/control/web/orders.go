@@ -18,6 +18,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"understudy/election"
 	"understudy/supervisor/control"
 )
 
@@ -129,6 +130,8 @@ func parseRequest(kind, order string, body io.Reader) (request, error) {
 		return v, fmt.Errorf(`the body must be a JSON object such as {"reason": "new disks"}: %s`, why)
 	}
 	switch {
+	case len(v.Reason) > election.LongestReason:
+		return v, fmt.Errorf("the reason is %d bytes long: at most %d are allowed", len(v.Reason), election.LongestReason)
 	case !slices.Contains(orders[kind], order):
 		return v, &control.UnknownError{Kind: "order", Name: order, Known: orders[kind]}
 	case order == "switchover", order == "drain" && v.To == "":

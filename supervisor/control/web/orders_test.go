@@ -32,6 +32,7 @@ func TestWhoShowsTheTokenMayPauseAndResume(t *testing.T) {
 			{pauseDB, `{"why": "new disks"}`, 400, "unknown field", ""},
 			{pauseDB, `{} {}`, 400, "JSON", ""},
 			{pauseDB, `{"to": "b"}`, 400, "only a switchover", ""},
+			{pauseDB, `{"reason": "` + strings.Repeat("x", 1001) + `"}`, 400, "reason is 1001 bytes long: at most 1000 are allowed", ""},
 		} {
 			code, text, _ := b.ask("POST", c.path, c.body, "Authorization", "bearer sesame")
 			if code != c.code || !strings.Contains(text, c.want) {

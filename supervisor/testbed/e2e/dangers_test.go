@@ -49,7 +49,7 @@ func TestAConfigThatOthersCanWriteIsRefusedAtTheStartAndLater(t *testing.T) {
 		t.Errorf("it ended with %d", code)
 	}
 	checked, said := started(t, nil, kit.UnderstudyBinary(t), "check", "--config", file)
-	if code := exitOf(t, checked); code != 2 || !said.has(file+":1:1: "+file+" belongs to root and group 0, and its mode 0666 lets others write to it: chmod 644 "+file)() {
+	if code := exitOf(t, checked); code != 2 || !said.has(file+": "+file+" belongs to root and group 0, and its mode 0666 lets others write to it: chmod 644 "+file)() {
 		t.Errorf("check ended with %d", code)
 	}
 	must(t, os.Chmod(file, 0o600))

@@ -74,6 +74,11 @@ func TestNginxFollowsTheActiveNodeAndServesThePage(t *testing.T) {
 	if code, text := get(t, front+"/understudy/api/v1/status"); code != http.StatusOK || !strings.Contains(text, service) {
 		t.Errorf("the status: %d %s", code, text)
 	}
+	for _, path := range []string{"/", "/understudy/", "/understudy/api/v1/status"} { // as a page of a foreign site has a browser ask
+		if code := named(t, front+path, "evil.example"); code != http.StatusMisdirectedRequest {
+			t.Errorf("%s under a foreign name: %d", path, code)
+		}
+	}
 	events := follow(t, front+"/understudy/api/v1/events")
 	events.until(t, "event: status")
 
@@ -86,6 +91,18 @@ func TestNginxFollowsTheActiveNodeAndServesThePage(t *testing.T) {
 	took = kit.Until(t, soon, "clients are sent to a again", answers("a"))
 	t.Logf("found a %v after b's supervisor was killed", took)
 	again.Stop(t)
+}
+
+// named is the code of a GET under another name.
+func named(t *testing.T, url, host string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	must(t, err)
+	req.Host = host
+	resp, err := http.DefaultClient.Do(req)
+	must(t, err)
+	must(t, resp.Body.Close())
+	return resp.StatusCode
 }
 
 // followed is a stream of events, line by line.
