@@ -61,11 +61,11 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 	if !prog.Ready.Notify {
 		return s, nil, nil
 	}
-	listen := notify.Config{UID: uint32(os.Geteuid()), Belongs: tree.Owns, Logger: u.log.Named("notify")}
+	listen := notify.Config{UID: uint32(os.Geteuid()), Belongs: tree.Owns, Logger: u.log.Named("notify"), RefuseFiles: u.deaf.Hung()}
 	if s.Credential != nil {
 		listen.UID = s.Credential.UID
 	}
-	socket, err := wait.Reached(ctx, &u.reach, func() (*notify.Socket, error) { return notify.Listen(listen) }, func(late *notify.Socket) { _ = late.Close() })
+	socket, err := wait.Reached(ctx, &u.deaf, func() (*notify.Socket, error) { return notify.Listen(listen) }, func(late *notify.Socket) { _ = late.Close() })
 	if err != nil {
 		return s, nil, fmt.Errorf("listen for READY=1: %w", err)
 	}

@@ -19,6 +19,20 @@ const (
 // Reach counts the calls that hang with a file system.
 type Reach struct{ hung atomic.Int32 }
 
+// Hung reports whether a call hangs.
+func (r *Reach) Hung() bool { return r.hung.Load() > 0 }
+
+// Leave calls f, which may hang but has to be called, and returns when f has, or the cause of ctx's end if that comes first.
+func (r *Reach) Leave(ctx context.Context, f func()) error {
+	r.hung.Add(1)
+	_, err := Call(ctx, func() (struct{}, error) {
+		defer r.hung.Add(-1)
+		f()
+		return struct{}{}, nil
+	}, nil)
+	return err
+}
+
 // Reached calls f, which may hang with a file system. Nobody can interrupt that, but Reached stops waiting: P6, otherwise a service would
 // hang for as long, and nobody could stop it. late gets a result that comes when nobody waits any more.
 func Reached[T any](ctx context.Context, r *Reach, f func() (T, error), late func(T)) (T, error) {
