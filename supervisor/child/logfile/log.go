@@ -62,8 +62,8 @@ type Log struct {
 	detaching atomic.Bool // what is not written at Run's end goes elsewhere
 }
 
-// Open makes the pipe. It fails for what an operator has to change: ErrInUse, ErrNotFile, a relative path. A file that
-// cannot be opened now, for want of space, rights or a directory, is tried again while Run runs.
+// Open makes the pipe. It fails for what an operator has to change: ErrNotFile, a relative path. A file that cannot be opened now, for want of
+// space, rights or a directory, or that is ErrInUse, is tried again while Run runs.
 func Open(cfg Config) (*Log, error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -146,7 +146,7 @@ func prepare(cfg Config) (*Log, error) {
 	l := &Log{drain: cfg.Drain, log: cfg.Logger, queue: newQueue(queueSize), over: make(chan struct{})}
 	l.file = newFile(cfg)
 	err := l.file.open()
-	if errors.Is(err, ErrInUse) || errors.Is(err, ErrNotFile) {
+	if errors.Is(err, ErrNotFile) {
 		return nil, err
 	}
 	l.failing(err)
