@@ -9,6 +9,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/child/runas"
@@ -53,9 +54,7 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 		}
 		s.Stdout, s.Stderr = log.Writer(), log.Writer()
 		if s.Credential != nil {
-			if err := log.Grant(s.Credential.UID, s.Credential.GID); err != nil {
-				u.log.Debug("the program cannot open /dev/stdout again", "service", u.cfg.Service, "error", err)
-			}
+			u.grant(log, s.Credential)
 		}
 	}
 	if !prog.Ready.Notify {
@@ -71,6 +70,12 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 	}
 	s.Env = append(s.Env, socket.Env())
 	return s, socket, nil
+}
+
+func (u *Unit) grant(log *logfile.Log, to *inside.Credential) {
+	if err := log.Grant(to.UID, to.GID); err != nil {
+		u.log.Debug("the program cannot open /dev/stdout again", "service", u.cfg.Service, "error", err)
+	}
 }
 
 func capabilities(c config.Capabilities) *inside.Capabilities {

@@ -24,6 +24,7 @@ const (
 // file is the log on disk. All but reconfigure and the compressing is called by one goroutine at a time.
 type file struct {
 	path string
+	to   *os.File // nil: what is at path
 	log  hclog.Logger
 
 	f      *os.File // nil: to be opened
@@ -41,7 +42,7 @@ type file struct {
 }
 
 func newFile(cfg Config) *file {
-	f := &file{path: filepath.Clean(cfg.Path), log: cfg.Logger, rotated: make(chan struct{}, 1)}
+	f := &file{path: filepath.Clean(cfg.Path), to: cfg.To, log: cfg.Logger, rotated: make(chan struct{}, 1)}
 	f.reconfigure(cfg.Who, cfg.MaxSize, cfg.Keep, cfg.Compress)
 	return f
 }
@@ -61,6 +62,9 @@ func (f *file) writer() safefile.Who {
 
 // open opens or makes the file, and takes the place of what was open.
 func (f *file) open() error {
+	if f.to != nil {
+		return nil
+	}
 	dir, name, err := safefile.DirOf(f.path, f.writer())
 	if err != nil {
 		return err
@@ -128,6 +132,9 @@ func (f *file) close() {
 
 // write writes some of the batch, which is not empty, and says how much.
 func (f *file) write(batch []byte) (int, error) {
+	if f.to != nil {
+		return f.to.Write(batch)
+	}
 	size, err := f.ensure()
 	if err != nil {
 		return 0, err

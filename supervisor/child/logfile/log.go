@@ -28,8 +28,9 @@ var (
 // Config is where the output goes. The parent directory is made if it is missing.
 type Config struct {
 	Path     string
-	MaxSize  int64 // 0: it is never rotated
-	Keep     int   // rotated files: Path.1, or Path.1.gz, is the newest
+	To       *os.File // in place of a file at Path, which is only its name: open already, and not ours to rotate or close
+	MaxSize  int64    // 0: it is never rotated
+	Keep     int      // rotated files: Path.1, or Path.1.gz, is the newest
 	Compress bool
 	Who      safefile.Who  // whose program it is
 	Drain    time.Duration // for the end of the output, and for writing it down, once Run's context has ended; default 2s
@@ -134,7 +135,7 @@ func duplicate(f *os.File) (*os.File, error) {
 
 // prepare is all but the pipe.
 func prepare(cfg Config) (*Log, error) {
-	if !filepath.IsAbs(cfg.Path) {
+	if cfg.To == nil && !filepath.IsAbs(cfg.Path) {
 		return nil, errors.New("its path is not absolute")
 	}
 	if cfg.Logger == nil {
@@ -198,7 +199,9 @@ func (l *Log) Run(ctx context.Context) error {
 	defer l.Close()
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var pressing sync.WaitGroup
-	pressing.Go(func() { l.file.compressAll(background) })
+	if l.file.to == nil {
+		pressing.Go(func() { l.file.compressAll(background) })
+	}
 	defer pressing.Wait()
 	defer cancel()
 
