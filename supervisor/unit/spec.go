@@ -109,7 +109,7 @@ func (r *Run) checker(prog config.Process, tcp, http string, command []string) p
 		if err != nil {
 			return nil, 0, err
 		}
-		result, err := child.Output(ctx, tree.Start, spec)
+		result, err := child.Output(ctx, &u.reach, tree.Start, spec)
 		return result.Output, result.Status.Code, err
 	}
 	return probe.Probe{Kind: probe.KindExec, Argv: command, Run: run}

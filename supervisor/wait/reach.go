@@ -16,11 +16,14 @@ const (
 	mostHung      = 64 // each holds a thread
 )
 
-// Reach counts the calls that hang with a file system.
+// Reach counts the calls that hang in the kernel, as with a file system.
 type Reach struct{ hung atomic.Int32 }
 
 // Hung reports whether a call hangs.
 func (r *Reach) Hung() bool { return r.hung.Load() > 0 }
+
+// Full reports whether so many calls hang that there should be no more.
+func (r *Reach) Full() bool { return r.hung.Load() >= mostHung }
 
 // Leave calls f, which may hang but has to be called, and returns when f has, or the cause of ctx's end if that comes first.
 func (r *Reach) Leave(ctx context.Context, f func()) error {
@@ -36,7 +39,7 @@ func (r *Reach) Leave(ctx context.Context, f func()) error {
 // Reached calls f, which may hang with a file system. Nobody can interrupt that, but Reached stops waiting: P6, otherwise a service would
 // hang for as long, and nobody could stop it. late gets a result that comes when nobody waits any more.
 func Reached[T any](ctx context.Context, r *Reach, f func() (T, error), late func(T)) (T, error) {
-	if r.hung.Load() >= mostHung {
+	if r.Full() {
 		var none T
 		return none, fmt.Errorf("%w, for a long time", ErrNoAnswer)
 	}

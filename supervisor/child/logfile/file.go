@@ -34,7 +34,9 @@ type file struct {
 
 	rotated chan struct{}
 
-	mu       sync.Mutex // guards the fields below, and the names of the rotated files
+	naming sync.Mutex // guards the names of the rotated files; a directory that does not answer holds it for long
+
+	mu       sync.Mutex // guards the fields below
 	who      safefile.Who
 	maxSize  int64
 	keep     int

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,6 +42,7 @@ const (
 	retryFirst = 100 * time.Millisecond
 	retryLast  = time.Second
 	partDrain  = 300 * time.Millisecond // in place of Drain for a log that is parted from: what is left is not lost
+	hung       = time.Second            // after it, what should have ended hangs in the kernel
 )
 
 // chunks are lent while there is something to read, so that a silent program costs nothing.
@@ -59,8 +59,8 @@ type Log struct {
 	mu        sync.Mutex    // guards unwritten
 	unwritten []byte        // what was not written
 	closed    sync.Once
-
-	detaching atomic.Bool // what is not written at Run's end goes elsewhere
+	parting   sync.Once
+	parted    chan struct{} // closed when what is not written at Run's end goes elsewhere
 }
 
 // Open makes the pipe. It fails for what an operator has to change: ErrNotFile, a relative path. A file that cannot be opened now, for want of
@@ -110,7 +110,7 @@ func (l *Log) Unwritten() []byte {
 // Part has Run end at once, and returns the pipe: what the program writes meanwhile stays in it. What was read and not written by
 // then is in Unwritten.
 func (l *Log) Part() (r, w *os.File, err error) {
-	l.detaching.Store(true)
+	l.parting.Do(func() { close(l.parted) })
 	if r, err = duplicate(l.r); err != nil {
 		return nil, nil, err
 	}
@@ -144,7 +144,7 @@ func prepare(cfg Config) (*Log, error) {
 	if cfg.Drain <= 0 {
 		cfg.Drain = 2 * time.Second
 	}
-	l := &Log{drain: cfg.Drain, log: cfg.Logger, queue: newQueue(queueSize), over: make(chan struct{})}
+	l := &Log{drain: cfg.Drain, log: cfg.Logger, queue: newQueue(queueSize), over: make(chan struct{}), parted: make(chan struct{})}
 	l.file = newFile(cfg)
 	err := l.file.open()
 	if errors.Is(err, ErrNotFile) {
@@ -194,47 +194,81 @@ func (l *Log) Reconfigure(who safefile.Who, maxSize int64, keep int, compress bo
 }
 
 // Run takes the output into the file until the last holder of the writer is gone, or ctx has ended and Drain is over; a
-// process that writes then gets EPIPE. It returns when all read output is written, or Drain is over for that. It closes everything.
+// process that writes then gets EPIPE. It returns when all read output is written, or Drain is over for that. It closes everything, and leaves
+// behind what hangs in the kernel.
 func (l *Log) Run(ctx context.Context) error {
-	defer l.Close()
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var pressing sync.WaitGroup
-	if l.file.to == nil {
-		pressing.Go(func() { l.file.compressAll(background) })
-	}
-	defer pressing.Wait()
+	pressing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-
+	var all sync.WaitGroup
+	if l.file.to == nil {
+		all.Go(func() { l.file.compressAll(pressing) })
+	}
 	stop := context.AfterFunc(ctx, func() { _ = l.r.SetReadDeadline(time.Now().Add(l.drain)) })
 	defer stop()
-	wrote := make(chan struct{})
-	go func() { defer close(wrote); l.write() }()
-	err := l.read()
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = nil // the program outlives its log
+	read, wrote := make(chan error, 1), make(chan struct{})
+	all.Go(func() {
+		err := l.read()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = nil // the program outlives its log
+		}
+		read <- err
+	})
+	all.Go(func() { defer close(wrote); l.write() })
+	err := errors.Join(l.awaitRead(ctx, read), l.awaitWritten(wrote))
+	cancel()
+	bounded, enough := context.WithTimeout(context.WithoutCancel(ctx), hung)
+	defer enough()
+	_, _ = wait.Call(bounded, func() (struct{}, error) {
+		all.Wait()
+		return struct{}{}, l.Close() // that of a descriptor in use waits, too
+	}, nil)
+	return err
+}
+
+// awaitRead waits until the output is read.
+func (l *Log) awaitRead(ctx context.Context, read <-chan error) error {
+	var drain time.Duration
+	select {
+	case err := <-read:
+		return err
+	case <-ctx.Done():
+		drain = l.drain
+	case <-l.parted:
 	}
+	last := time.NewTimer(drain + hung)
+	defer last.Stop()
+	select {
+	case err := <-read:
+		return err
+	case <-last.C: // whoever writes to a pipe can keep its lock in the kernel, as with memory that is a file of a FUSE server
+		return fmt.Errorf("log %s: its end is lost: another process keeps the pipe locked", l.file.path)
+	}
+}
+
+// awaitWritten waits until what was read is written.
+func (l *Log) awaitWritten(wrote <-chan struct{}) error {
 	l.queue.close()
-	drain := l.drain
-	if l.detaching.Load() {
+	drain, parted := l.drain, wait.Closed(l.parted)
+	if parted {
 		drain = min(drain, partDrain)
 	}
 	last := time.NewTimer(drain)
 	defer last.Stop()
 	select {
 	case <-wrote:
-		return err
+		return nil
 	case <-last.C:
 		close(l.over)
 	}
-	last.Reset(time.Second)
+	last.Reset(hung)
 	select {
 	case <-wrote:
-		if l.detaching.Load() {
-			return err
+		if parted {
+			return nil
 		}
-		return errors.Join(err, fmt.Errorf("log %s: its end is lost: %w", l.file.path, l.Fault()))
+		return fmt.Errorf("log %s: its end is lost: %w", l.file.path, l.Fault())
 	case <-last.C: // it hangs in the kernel, as with a server that does not answer
-		return errors.Join(err, fmt.Errorf("log %s: its end is lost: the file system does not answer", l.file.path))
+		return fmt.Errorf("log %s: its end is lost: the file system does not answer", l.file.path)
 	}
 }
 
