@@ -58,7 +58,11 @@ func Output[P Running](ctx context.Context, reach *wait.Reach, start func(contex
 	bounded, enough := context.WithTimeout(context.WithoutCancel(ctx), outputAfterExit+time.Second)
 	defer enough()
 	read := make(chan []byte, 1)
-	if reach.Leave(bounded, func() { read <- <-said }) != nil {
+	wait.Stuck.Add(1)
+	if reach.Leave(bounded, func() {
+		read <- <-said
+		wait.Stuck.Add(-1)
+	}) != nil {
 		return Result{Status: status}, errors.Join(waited, killed, errNoOutput)
 	}
 	return Result{status, <-read}, errors.Join(waited, killed)

@@ -205,8 +205,8 @@ func (r *Run) Announce() {
 	}
 }
 
-// hearersEnd bounds the wait for those who listen to programs.
-const hearersEnd = time.Second
+// hearersEnd bounds the wait for those who listen to programs. An upgrade waits for it, and for the logs, and not for longer than 2 s.
+const hearersEnd = time.Second / 2
 
 // Close ends the goroutines that listen to the programs, after the run. It leaves behind those that a program keeps in the kernel, where a
 // descriptor that it has sent may take hours to close (SO_LINGER), whether that is read or only in the queue.

@@ -16,6 +16,9 @@ const (
 	mostHung      = 64 // each holds a thread
 )
 
+// Stuck counts the threads of this process that no signal ends, in the kernel. An exec waits for them.
+var Stuck atomic.Int32
+
 // Reach counts the calls that hang in the kernel, as with a file system.
 type Reach struct{ hung atomic.Int32 }
 

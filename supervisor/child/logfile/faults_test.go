@@ -16,6 +16,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/stuck"
+	"understudy/supervisor/wait"
 )
 
 // As logrotate does, in each of its ways.
@@ -210,6 +211,7 @@ func TestAPipeThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 			defer cancel()
 			ran := make(chan error, 1)
 			go func() { ran <- l.Run(ctx) }()
+			soon(t, "it is read", stuck.Hangs)
 			if err := end(l, cancel); err != nil {
 				t.Error(err)
 			}
@@ -218,7 +220,11 @@ func TestAPipeThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 			case <-time.After(20 * time.Second):
 				t.Error("it does not end")
 			}
+			if !l.Locked() || wait.Stuck.Load() != 1 {
+				t.Errorf("locked: %v, and %d threads", l.Locked(), wait.Stuck.Load())
+			}
 			free()
+			soon(t, "the reader ends", func() bool { return wait.Stuck.Load() == 0 })
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,6 +23,8 @@ import (
 var (
 	ErrInUse   = errors.New("another program writes to this log")
 	ErrNotFile = errors.New("a log has to be a regular file")
+	// ErrLocked: whoever writes to a pipe can keep its lock in the kernel, as with memory that is a file of a FUSE server.
+	ErrLocked = errors.New("another process keeps the pipe locked")
 )
 
 // Config is where the output goes. The parent directory is made if it is missing.
@@ -42,7 +45,7 @@ const (
 	retryFirst = 100 * time.Millisecond
 	retryLast  = time.Second
 	partDrain  = 300 * time.Millisecond // in place of Drain for a log that is parted from: what is left is not lost
-	hung       = time.Second            // after it, what should have ended hangs in the kernel
+	hung       = time.Second            // after it, what should have ended hangs in the kernel; half of it if an upgrade waits
 )
 
 // chunks are lent while there is something to read, so that a silent program costs nothing.
@@ -61,6 +64,7 @@ type Log struct {
 	closed    sync.Once
 	parting   sync.Once
 	parted    chan struct{} // closed when what is not written at Run's end goes elsewhere
+	locked    atomic.Bool   // Run has ended with ErrLocked
 }
 
 // Open makes the pipe. It fails for what an operator has to change: ErrNotFile, a relative path. A file that cannot be opened now, for want of
@@ -107,17 +111,23 @@ func (l *Log) Unwritten() []byte {
 	return l.unwritten
 }
 
+// Locked reports whether Run has left the pipe behind, as ErrLocked.
+func (l *Log) Locked() bool { return l.locked.Load() }
+
 // Part has Run end at once, and returns the pipe: what the program writes meanwhile stays in it. What was read and not written by
 // then is in Unwritten.
 func (l *Log) Part() (r, w *os.File, err error) {
-	l.parting.Do(func() { close(l.parted) })
+	defer func() {
+		l.parting.Do(func() { close(l.parted) })
+		err = errors.Join(err, l.r.SetReadDeadline(time.Unix(1, 0)))
+	}()
 	if r, err = duplicate(l.r); err != nil {
 		return nil, nil, err
 	}
 	if w, err = duplicate(l.w); err != nil {
 		return nil, nil, errors.Join(err, r.Close())
 	}
-	return r, w, l.r.SetReadDeadline(time.Unix(1, 0))
+	return r, w, nil
 }
 
 func duplicate(f *os.File) (*os.File, error) {
@@ -216,13 +226,34 @@ func (l *Log) Run(ctx context.Context) error {
 	all.Go(func() { defer close(wrote); l.write() })
 	err := errors.Join(l.awaitRead(ctx, read), l.awaitWritten(wrote))
 	cancel()
-	bounded, enough := context.WithTimeout(context.WithoutCancel(ctx), hung)
-	defer enough()
-	_, _ = wait.Call(bounded, func() (struct{}, error) {
+	ended := func() (struct{}, error) {
 		all.Wait()
-		return struct{}{}, l.Close() // that of a descriptor in use waits, too
-	}, nil)
+		return struct{}{}, l.Close() // of a descriptor that is in use, it waits, too
+	}
+	switch {
+	case errors.Is(err, ErrLocked):
+		l.locked.Store(true)
+		wait.Stuck.Add(1)
+		go func() {
+			defer wait.Stuck.Add(-1)
+			_, _ = ended()
+		}()
+	case errors.Is(err, wait.ErrNoAnswer):
+		go ended()
+	default:
+		bounded, enough := context.WithTimeout(context.WithoutCancel(ctx), l.grace())
+		defer enough()
+		_, _ = wait.Call(bounded, ended, nil)
+	}
 	return err
+}
+
+// grace is for what should have ended.
+func (l *Log) grace() time.Duration {
+	if wait.Closed(l.parted) {
+		return hung / 2
+	}
+	return hung
 }
 
 // awaitRead waits until the output is read.
@@ -235,13 +266,13 @@ func (l *Log) awaitRead(ctx context.Context, read <-chan error) error {
 		drain = l.drain
 	case <-l.parted:
 	}
-	last := time.NewTimer(drain + hung)
+	last := time.NewTimer(drain + l.grace())
 	defer last.Stop()
 	select {
 	case err := <-read:
 		return err
-	case <-last.C: // whoever writes to a pipe can keep its lock in the kernel, as with memory that is a file of a FUSE server
-		return fmt.Errorf("log %s: its end is lost: another process keeps the pipe locked", l.file.path)
+	case <-last.C:
+		return fmt.Errorf("log %s: its end is lost: %w", l.file.path, ErrLocked)
 	}
 }
 
@@ -260,7 +291,7 @@ func (l *Log) awaitWritten(wrote <-chan struct{}) error {
 	case <-last.C:
 		close(l.over)
 	}
-	last.Reset(hung)
+	last.Reset(l.grace())
 	select {
 	case <-wrote:
 		if parted {
@@ -268,7 +299,7 @@ func (l *Log) awaitWritten(wrote <-chan struct{}) error {
 		}
 		return fmt.Errorf("log %s: its end is lost: %w", l.file.path, l.Fault())
 	case <-last.C: // it hangs in the kernel, as with a server that does not answer
-		return fmt.Errorf("log %s: its end is lost: the file system does not answer", l.file.path)
+		return fmt.Errorf("log %s: its end is lost: %w", l.file.path, wait.ErrNoAnswer)
 	}
 }
 

@@ -2,7 +2,10 @@
 package stuck
 
 import (
+	"bytes"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"unsafe"
@@ -14,6 +17,15 @@ const (
 	uffdAPI      = 0xc018aa3f // UFFDIO_API
 	uffdRegister = 0xc020aa00 // UFFDIO_REGISTER
 )
+
+// Hangs reports whether a thread of this process is where no signal ends it.
+func Hangs() bool {
+	threads, _ := filepath.Glob("/proc/self/task/*/stat")
+	return slices.ContainsFunc(threads, func(at string) bool {
+		text, _ := os.ReadFile(at)
+		return bytes.Contains(text, []byte(") D "))
+	})
+}
 
 // Pipe has a writer keep a pipe's mutex until free: its memory has a page that does not come. Each read of the pipe hangs meanwhile, that of a
 // non-blocking descriptor, too, and no signal ends it. This takes root; an ordinary user can do the same with memory of a FUSE file.
