@@ -29,7 +29,7 @@ func (u *Unit) shield(ctx context.Context, spec *child.Spec) error {
 	}
 	who := spec.Credential
 	if f := spec.Stdin; f != nil && !mayHave(f, who.UID) && !onlyRead(f) {
-		u.log.Warn("the program reads nothing from this terminal or file, because its user may not", "service", u.cfg.Service, "user", cmp.Or(who.Name, fmt.Sprint(who.UID)))
+		u.log.Warn("the program reads nothing from this terminal or file; its user may not open it", "service", u.cfg.Service, "user", cmp.Or(who.Name, fmt.Sprint(who.UID)))
 		spec.Stdin = nil
 	}
 	into := []string{"stdout", "stderr"}
