@@ -42,7 +42,8 @@ func (l *logs) openWith(
 	}
 	f, err := wait.Reached(ctx, reach, func() (*logfile.Log, error) {
 		return open(logfile.Config{
-			Path: conf.File, To: ownOutput(conf.File), MaxSize: int64(conf.MaxSize), Keep: conf.Keep, Compress: conf.Compress, Who: who, Logger: log.Named("log"),
+			Path: conf.File, To: ownOutput(conf.File), Who: who, Logger: log.Named("log"),
+			MaxSize: int64(conf.MaxSize), Keep: conf.Keep, Compress: conf.Compress,
 		})
 	}, func(f *logfile.Log) { _ = f.Close() })
 	if err != nil {

@@ -37,7 +37,8 @@ func lingering(t *testing.T) *os.File {
 	t.Cleanup(func() { _ = peer.Close() }) // unread data: the kernel resets the connection
 	file, err := c.(*net.TCPConn).File()
 	if err == nil {
-		err = errors.Join(c.Close(), unix.SetsockoptLinger(int(file.Fd()), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1, Linger: 30000}))
+		hours := &unix.Linger{Onoff: 1, Linger: 30000}
+		err = errors.Join(c.Close(), unix.SetsockoptLinger(int(file.Fd()), unix.SOL_SOCKET, unix.SO_LINGER, hours))
 	}
 	if err != nil {
 		t.Fatal(err)

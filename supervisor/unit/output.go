@@ -21,15 +21,16 @@ func ownOutput(log string) *os.File {
 	return map[string]*os.File{"stdout": os.Stdout, "stderr": os.Stderr}[name]
 }
 
-// shield keeps a program of another user, which has no log file, from our own input and outputs where these are open to more than that user: it could read what is
-// typed at a terminal, and empty a file. It writes into a pipe in their place, and reads nothing.
+// shield keeps a program of another user from our own input and outputs, unless that user may have them anyway: it could read what is typed at
+// a terminal, and empty a file. It writes into pipes in their place, and reads nothing.
 func (u *Unit) shield(ctx context.Context, spec *child.Spec) error {
 	if spec.Credential == nil || spec.Credential.UID == uint32(os.Geteuid()) {
 		return nil
 	}
 	who := spec.Credential
 	if f := spec.Stdin; f != nil && !mayHave(f, who.UID) && !onlyRead(f) {
-		u.log.Warn("the program reads nothing from this terminal or file; its user may not open it", "service", u.cfg.Service, "user", cmp.Or(who.Name, fmt.Sprint(who.UID)))
+		u.log.Warn("the program reads nothing from this terminal or file; its user may not open it",
+			"service", u.cfg.Service, "user", cmp.Or(who.Name, fmt.Sprint(who.UID)))
 		spec.Stdin = nil
 	}
 	into := []string{"stdout", "stderr"}

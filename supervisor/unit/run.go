@@ -222,7 +222,8 @@ func (r *Run) Close() {
 	bounded, cancel := context.WithTimeout(context.Background(), hearersEnd)
 	defer cancel()
 	if r.u.deaf.Leave(bounded, r.hearers.Wait) != nil {
-		r.u.log.Warn("a file that the program sent to its notify socket does not close; the service does not wait for it", "service", r.u.cfg.Service)
+		r.u.log.Warn("a file that the program sent to its notify socket does not close; the service does not wait for it",
+			"service", r.u.cfg.Service)
 	}
 }
 
