@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"understudy/supervisor/wait"
 )
 
 // Running is the part of a process that Output needs.
@@ -28,8 +30,11 @@ const (
 
 // Output starts a command, reads its output, waits for it, and then kills exactly the processes that this start spawned, so
 // that none is left behind. The error is why it did not start, the cause of ctx (then it was killed), or ErrUnproved; an exit
-// code is no error.
-func Output[P Running](ctx context.Context, start func(context.Context, Spec) (P, error), spec Spec) (Result, error) {
+// code is no error. What hangs in the kernel with its output counts with reach.
+func Output[P Running](ctx context.Context, reach *wait.Reach, start func(context.Context, Spec) (P, error), spec Spec) (Result, error) {
+	if reach.Full() {
+		return Result{}, errNoOutput
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return Result{}, fmt.Errorf("pipe for the output: %w", err)
@@ -50,9 +55,21 @@ func Output[P Running](ctx context.Context, start func(context.Context, Spec) (P
 		status, _ = p.Wait(death)
 	}
 	_ = r.SetReadDeadline(time.Now().Add(outputAfterExit)) // it is at its end, unless a process of the command lives or another process has it
-	out := <-said
-	return Result{status, out}, errors.Join(waited, killed)
+	bounded, enough := context.WithTimeout(context.WithoutCancel(ctx), outputAfterExit+time.Second)
+	defer enough()
+	read := make(chan []byte, 1)
+	wait.Stuck.Add(1)
+	if reach.Leave(bounded, func() {
+		read <- <-said
+		wait.Stuck.Add(-1)
+	}) != nil {
+		return Result{Status: status}, errors.Join(waited, killed, errNoOutput)
+	}
+	return Result{status, <-read}, errors.Join(waited, killed)
 }
+
+// errNoOutput: whoever writes to a pipe can keep its lock in the kernel, as with memory that is a file of a FUSE server, and so its reader.
+var errNoOutput = errors.New("its output cannot be read: another process keeps the pipe locked")
 
 // lastOf reads to the end, and closes.
 func lastOf(r *os.File) []byte {

@@ -16,6 +16,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/wait"
 )
 
 // held checks that somebody has the pipe, without waiting for anything to happen to it.
@@ -326,7 +327,7 @@ func TestOutputOfACommandAndNothingLeftOfIt(t *testing.T) {
 			return tree.Start(ctx, spec)
 		}
 		run := func(ctx context.Context, script string) (Result, error) {
-			return Output(ctx, start, Spec{Argv: []string{"sh", "-c", script}, Env: os.Environ()})
+			return Output(ctx, new(wait.Reach), start, Spec{Argv: []string{"sh", "-c", script}, Env: os.Environ()})
 		}
 		got, err := run(t.Context(), "echo out; echo err >&2; exit 4")
 		if err != nil || got.Status.Code != 4 || string(got.Output) != "out\nerr\n" {

@@ -18,6 +18,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/wait"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -29,7 +30,7 @@ func says(t *testing.T, tree *Tree, spec Spec, script string) string {
 	if spec.Env == nil {
 		spec.Env = os.Environ()
 	}
-	got, err := Output(t.Context(), tree.Start, spec)
+	got, err := Output(t.Context(), new(wait.Reach), tree.Start, spec)
 	if err != nil || got.Status.Code != 0 {
 		t.Fatalf("%+v %q %v", got.Status, got.Output, err)
 	}
@@ -211,7 +212,7 @@ func nobodyMain() int {
 		{Capabilities: &inside.Capabilities{Bounding: ptr(uint64(0))}}, {Capabilities: &inside.Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}},
 		{Credential: own, NoNewPrivs: true, Capabilities: &inside.Capabilities{Bounding: ptr(^uint64(0))}, Nice: ptr(5), OOMScoreAdj: ptr(500), Limits: []inside.Limit{limitOf("nofile", 64, 64)}, Umask: ptr(uint32(0o77))},
 	} {
-		got, err := Output(ctx, tree.Start, Spec{Argv: []string{"sh", "-c", "umask; ulimit -n; cat /proc/$$/oom_score_adj; cut -d ' ' -f 19 /proc/$$/stat"}, Env: os.Environ(), Settings: s})
+		got, err := Output(ctx, new(wait.Reach), tree.Start, Spec{Argv: []string{"sh", "-c", "umask; ulimit -n; cat /proc/$$/oom_score_adj; cut -d ' ' -f 19 /proc/$$/stat"}, Env: os.Environ(), Settings: s})
 		fmt.Printf("%q %v\n", got.Output, err)
 	}
 	return 0
@@ -291,7 +292,7 @@ func TestProgramStartsWhereTheSupervisorIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, settings := range []inside.Settings{{}, {Umask: ptr(uint32(0o22))}} {
-			got, err := Output(t.Context(), tree.Start, Spec{Argv: []string{"./relative"}, Settings: settings})
+			got, err := Output(t.Context(), new(wait.Reach), tree.Start, Spec{Argv: []string{"./relative"}, Settings: settings})
 			if err != nil || strings.TrimSpace(string(got.Output)) != here {
 				t.Errorf("%q %v", got.Output, err)
 			}

@@ -40,8 +40,9 @@ func runCommandWith(do func(f *runFlags, cmd *cobra.Command, args []string) erro
 			"The program gets UNDERSTUDY_SERVICE, UNDERSTUDY_NODE and UNDERSTUDY_TOKEN, a number that grows with every\n" +
 			"activation. Hand the token to storage that can refuse an older one. The program, and all that it forks, is dead\n" +
 			"before another node can become active. With --once each node that becomes active runs the program once, to its\n" +
-			"end, and exits with its exit code. The program then has this command's stdin. With --wait 0 as well, a job that\n" +
-			"cron starts on several hosts never runs on two of them at once, because the others exit with code 75.",
+			"end, and exits with its exit code. The program then has this command's stdin, unless that is a terminal of\n" +
+			"another user. With --wait 0 as well, a job that cron starts on several hosts never runs on two of them at once,\n" +
+			"because the others exit with code 75.",
 		Example: "  understudy run --zk zk1,zk2,zk3 --service db -- /usr/bin/db --port 80\n" +
 			"  understudy run --config /etc/understudy/understudy.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error { return do(&f, cmd, args) },

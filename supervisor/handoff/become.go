@@ -57,6 +57,9 @@ func (s Sender) try(ctx context.Context) error {
 	if !s.fresh() {
 		return errStale
 	}
+	if wait.Stuck.Load() > 0 {
+		return errStuck
+	}
 	e := s.Write()
 	e.Version, e.Epoch = version, s.Epoch
 	running := e.Running()

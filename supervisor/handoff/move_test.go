@@ -15,6 +15,7 @@ import (
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
+	"understudy/supervisor/wait"
 )
 
 // guardians learn of a shorter lease once deaf is closed.
@@ -155,4 +156,15 @@ func TestServicesLeaveInOrder(t *testing.T) {
 			t.Errorf("with one that stays: ready %v, %v", ready, err)
 		}
 	})
+}
+
+// The exec would wait for a thread that no signal ends, with nobody to extend the lease.
+func TestNothingIsHandedOverWhileAThreadHangs(t *testing.T) {
+	s := sender(guardians{told: make(chan struct{})})
+	wait.Stuck.Add(1)
+	err := s.try(t.Context())
+	wait.Stuck.Add(-1)
+	if !errors.Is(err, errStuck) || !errors.Is(err, ErrNotNow) {
+		t.Error(err)
+	}
 }

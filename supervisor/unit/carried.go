@@ -90,7 +90,7 @@ func (c *CarriedRun) Discard() {
 		_ = p.w.Close()
 	}
 	for _, s := range c.Sockets {
-		_ = s.socket.Close()
+		go s.socket.Close() // it may hang, as in Run.Close
 	}
 }
 
@@ -167,15 +167,18 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 			pipes = append(pipes, carriedPipe{Conf: l.confs[path], Who: l.files[path].Who(), r: r, w: w})
 		}
 	}
+	l.wg.Wait()
+	for i := range pipes {
+		log := l.files[pipes[i].Conf.File]
+		if pipes[i].Unwritten = log.Unwritten(); log.Locked() {
+			err = errors.Join(err, logfile.ErrLocked)
+		}
+	}
+	l.files, l.confs, l.ends = nil, nil, nil
 	if err != nil {
 		(&CarriedRun{Pipes: pipes}).Discard()
 		return nil, fmt.Errorf("let go of a log file: %w", err)
 	}
-	l.wg.Wait()
-	for i := range pipes {
-		pipes[i].Unwritten = l.files[pipes[i].Conf.File].Unwritten()
-	}
-	l.files, l.confs, l.ends = nil, nil, nil
 	return pipes, nil
 }
 

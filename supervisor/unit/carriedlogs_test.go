@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,8 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/testbed/stuck"
 	"understudy/supervisor/wait"
 )
 
@@ -72,5 +75,52 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 	got, err := os.ReadFile(path)
 	if err != nil || string(got) != want.String() {
 		t.Errorf("%d bytes are written, %v, instead of %d", len(got), err, want.Len())
+	}
+}
+
+// A pipe that cannot be read is not handed on: the exec would wait for its reader. The program is stopped, and its next start has another one.
+func TestAPipeThatCannotBeReadIsNotHandedOn(t *testing.T) {
+	need.These(t, "root")
+	l := new(logs)
+	var reach wait.Reach
+	conf := config.LogFile{File: filepath.Join(t.TempDir(), "log")}
+	open := func() *os.File {
+		log, err := l.open(t.Context(), &reach, conf, safefile.Who{}, hclog.NewNullLogger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return log.Writer()
+	}
+	first, err := logfile.Open(logfile.Config{Path: conf.File + ".0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := first.Part()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := stuck.Pipe(t, w)
+	if err := errors.Join(first.Close(), l.resume(t.Context(), &reach, carriedPipe{Conf: conf, r: r, w: w}, hclog.NewNullLogger())); err != nil {
+		t.Fatal(err)
+	}
+	for again := time.Tick(time.Millisecond); !stuck.Hangs(); {
+		<-again
+	}
+	began := time.Now()
+	if _, err := l.part(); !errors.Is(err, logfile.ErrLocked) {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > time.Minute/2 {
+		t.Errorf("an upgrade would be refused after %v", took)
+	}
+	if _, err := open().WriteString("next\n"); err != nil {
+		t.Error(err)
+	}
+	free()
+	if err := l.close(); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(conf.File); string(got) != "next\n" {
+		t.Errorf("%q, %v", got, err)
 	}
 }

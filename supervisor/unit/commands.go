@@ -12,6 +12,7 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/runas"
 	"understudy/supervisor/host"
+	"understudy/supervisor/wait"
 )
 
 // Commands runs commands that are no part of a run, each in its own tree and under its own lease: the guardians end it, with all that it
@@ -43,7 +44,7 @@ func (c *Commands) Begun() uint64 { return c.begun.Load() }
 func (c *Commands) GoOn(begun uint64) { c.begun.Store(begun) }
 
 // run runs a command in a tree with this name.
-func (c *Commands) run(ctx context.Context, name string, spec child.Spec, limit time.Duration) (result child.Result, err error) {
+func (c *Commands) run(ctx context.Context, reach *wait.Reach, name string, spec child.Spec, limit time.Duration) (result child.Result, err error) {
 	epoch, guard := firstCommand+c.begun.Add(1), c.guard()
 	if err := guard.Begin(epoch, nil); err != nil {
 		return result, fmt.Errorf("tell the guardians: %w", err)
@@ -67,7 +68,7 @@ func (c *Commands) run(ctx context.Context, name string, spec child.Spec, limit 
 			err = errors.Join(err, end)
 		}
 	}()
-	return child.Output(ctx, tree.Start, spec)
+	return child.Output(ctx, reach, tree.Start, spec)
 }
 
 // Lease is one that needs no session.
@@ -97,14 +98,14 @@ func (c *Commands) NewTree(ctx context.Context, name string, d time.Duration) (t
 // Command runs a command outside any session. what names it in the log.
 func (u *Unit) Command(ctx context.Context, what string, spec child.Spec, limit time.Duration) error {
 	return u.command(ctx, what, spec, limit, func(ctx context.Context, spec child.Spec) (child.Result, error) {
-		return u.cfg.Commands.run(ctx, u.cfg.Service+"/"+what, spec, limit)
+		return u.cfg.Commands.run(ctx, &u.reach, u.cfg.Service+"/"+what, spec, limit)
 	})
 }
 
 // inTree runs a command in a run's own tree: it dies with the programs at the latest.
 func (u *Unit) inTree(ctx context.Context, tree host.Tree, what string, spec child.Spec, limit time.Duration) error {
 	return u.command(ctx, what, spec, limit, func(ctx context.Context, spec child.Spec) (child.Result, error) {
-		return child.Output(ctx, tree.Start, spec)
+		return child.Output(ctx, &u.reach, tree.Start, spec)
 	})
 }
 

@@ -22,7 +22,7 @@ func (u *Unit) Ask(ctx context.Context, tree host.Tree, about config.Process, co
 		return nil, 0, err
 	}
 	spec.Env = append(spec.Env, env...)
-	result, err := child.Output(ctx, tree.Start, spec)
+	result, err := child.Output(ctx, &u.reach, tree.Start, spec)
 	return bytes.TrimSpace(result.Output), result.Status.Code, err
 }
 

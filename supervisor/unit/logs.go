@@ -25,7 +25,7 @@ type logs struct {
 // open returns the file; programs write to it until close.
 func (l *logs) open(ctx context.Context, reach *wait.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger) (*logfile.Log, error) {
 	return l.openWith(ctx, reach, conf, who, log, func(c logfile.Config) (*logfile.Log, error) {
-		if err := conf.Folder(); err != nil {
+		if err := conf.Folder(); err != nil && c.To == nil {
 			return nil, err
 		}
 		return logfile.Open(c)
@@ -42,7 +42,8 @@ func (l *logs) openWith(
 	}
 	f, err := wait.Reached(ctx, reach, func() (*logfile.Log, error) {
 		return open(logfile.Config{
-			Path: conf.File, MaxSize: int64(conf.MaxSize), Keep: conf.Keep, Compress: conf.Compress, Who: who, Logger: log.Named("log"),
+			Path: conf.File, To: ownOutput(conf.File), Who: who, Logger: log.Named("log"),
+			MaxSize: int64(conf.MaxSize), Keep: conf.Keep, Compress: conf.Compress,
 		})
 	}, func(f *logfile.Log) { _ = f.Close() })
 	if err != nil {
@@ -70,7 +71,7 @@ func (l *logs) retain(programs []config.Process) error {
 	}
 	var errs []error
 	for path, f := range l.files {
-		if wanted[path] {
+		if wanted[path] || len(programs) > 0 && ownOutput(path) != nil {
 			continue
 		}
 		if err := f.CloseWriter(); err != nil {

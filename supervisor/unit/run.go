@@ -205,17 +205,26 @@ func (r *Run) Announce() {
 	}
 }
 
-// Close ends the goroutines that listen to the programs, after the run.
+// hearersEnd bounds the wait for those who listen to programs. An upgrade waits for it, and for the logs, and not for longer than 2 s.
+const hearersEnd = time.Second / 2
+
+// Close ends the goroutines that listen to the programs, after the run. It leaves behind those that a program keeps in the kernel, where a
+// descriptor that it has sent may take hours to close (SO_LINGER), whether that is read or only in the queue.
 func (r *Run) Close() {
 	r.end(nil)
 	r.watchers.Wait()
 	close(r.over)
 	for _, s := range r.sockets {
 		if !r.handed {
-			_ = s.Close()
+			r.hearers.Go(func() { _ = s.Close() })
 		}
 	}
-	r.hearers.Wait()
+	bounded, cancel := context.WithTimeout(context.Background(), hearersEnd)
+	defer cancel()
+	if r.u.deaf.Leave(bounded, r.hearers.Wait) != nil {
+		r.u.log.Warn("a file that the program sent to its notify socket does not close; the service does not wait for it",
+			"service", r.u.cfg.Service)
+	}
 }
 
 // started are the programs that were started so far.

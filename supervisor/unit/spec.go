@@ -9,6 +9,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/child/runas"
@@ -53,24 +54,28 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 		}
 		s.Stdout, s.Stderr = log.Writer(), log.Writer()
 		if s.Credential != nil {
-			if err := log.Grant(s.Credential.UID, s.Credential.GID); err != nil {
-				u.log.Debug("the program cannot open /dev/stdout again", "service", u.cfg.Service, "error", err)
-			}
+			u.grant(log, s.Credential)
 		}
 	}
 	if !prog.Ready.Notify {
 		return s, nil, nil
 	}
-	listen := notify.Config{UID: uint32(os.Geteuid()), Belongs: tree.Owns, Logger: u.log.Named("notify")}
+	listen := notify.Config{UID: uint32(os.Geteuid()), Belongs: tree.Owns, Logger: u.log.Named("notify"), RefuseFiles: u.deaf.Hung()}
 	if s.Credential != nil {
 		listen.UID = s.Credential.UID
 	}
-	socket, err := wait.Reached(ctx, &u.reach, func() (*notify.Socket, error) { return notify.Listen(listen) }, func(late *notify.Socket) { _ = late.Close() })
+	socket, err := wait.Reached(ctx, &u.deaf, func() (*notify.Socket, error) { return notify.Listen(listen) }, func(late *notify.Socket) { _ = late.Close() })
 	if err != nil {
 		return s, nil, fmt.Errorf("listen for READY=1: %w", err)
 	}
 	s.Env = append(s.Env, socket.Env())
 	return s, socket, nil
+}
+
+func (u *Unit) grant(log *logfile.Log, to *inside.Credential) {
+	if err := log.Grant(to.UID, to.GID); err != nil {
+		u.log.Debug("the program cannot open /dev/stdout again", "service", u.cfg.Service, "error", err)
+	}
 }
 
 func capabilities(c config.Capabilities) *inside.Capabilities {
@@ -104,7 +109,7 @@ func (r *Run) checker(prog config.Process, tcp, http string, command []string) p
 		if err != nil {
 			return nil, 0, err
 		}
-		result, err := child.Output(ctx, tree.Start, spec)
+		result, err := child.Output(ctx, &u.reach, tree.Start, spec)
 		return result.Output, result.Status.Code, err
 	}
 	return probe.Probe{Kind: probe.KindExec, Argv: command, Run: run}

@@ -83,6 +83,9 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 	}
 	spec.Stdin = r.cfg.Stdin
 	spec.Env = append(spec.Env, r.cfg.Env...)
+	if err := r.u.shield(ctx, &spec); err != nil {
+		return nil, err
+	}
 	if socket != nil {
 		r.hear(ctx, socket)
 	}

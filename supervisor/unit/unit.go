@@ -31,6 +31,7 @@ type Unit struct {
 	cfg     Config
 	log     hclog.Logger
 	reach   wait.Reach
+	deaf    wait.Reach // runs whose programs have sent to their sockets what does not close
 	logs    logs
 	debts   debts
 	undoing sync.WaitGroup // StartUndo

@@ -1,6 +1,7 @@
 package logfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/stuck"
+	"understudy/supervisor/wait"
 )
 
 // As logrotate does, in each of its ways.
@@ -188,5 +191,82 @@ func TestFastWriterCostsNoMemory(t *testing.T) {
 	t.Logf("%d lines lost, heap at most %d MB", l.Lost(), most>>20)
 	if most > before.HeapAlloc+64<<20 {
 		t.Errorf("%d MB of memory", most>>20)
+	}
+}
+
+// A process that keeps a program's pipe locked in the kernel holds up neither the end of its log nor that it is handed on.
+func TestAPipeThatCannotBeReadHoldsNobodyUp(t *testing.T) {
+	need.These(t, "root")
+	for what, end := range map[string]func(l *Log, cancel func()) error{
+		"end":  func(l *Log, cancel func()) error { cancel(); return l.CloseWriter() },
+		"part": func(l *Log, _ func()) error { r, w, err := l.Part(); return errors.Join(err, r.Close(), w.Close()) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			l, err := Open(Config{Path: filepath.Join(t.TempDir(), "app.log"), Drain: time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			free := stuck.Pipe(t, l.Writer())
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ran := make(chan error, 1)
+			go func() { ran <- l.Run(ctx) }()
+			soon(t, "it is read", stuck.Hangs)
+			if err := end(l, cancel); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-ran:
+			case <-time.After(20 * time.Second):
+				t.Error("it does not end")
+			}
+			if !l.Locked() || wait.Stuck.Load() != 1 {
+				t.Errorf("locked: %v, and %d threads", l.Locked(), wait.Stuck.Load())
+			}
+			free()
+			soon(t, "the reader ends", func() bool { return wait.Stuck.Load() == 0 })
+		})
+	}
+}
+
+// A directory that does not answer holds up neither the end of a log that is compressed, nor a change of its settings.
+func TestADirectoryThatHangsHoldsNobodyUp(t *testing.T) {
+	need.These(t, "fuse")
+	dir := t.TempDir()
+	l, err := Open(Config{Path: filepath.Join(dir, "app.log"), MaxSize: 100, Keep: 2, Compress: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("hung", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(server.Close(), unix.Unmount(dir, unix.MNT_DETACH)) }) // all that hangs fails
+	ran := make(chan error, 1)
+	go func() { ran <- l.Run(t.Context()) }()
+	say(t, l, "never written\n")
+	l.file.naming.Lock() // as by a rotation that hangs
+	reconfigured := make(chan struct{})
+	go func() {
+		defer close(reconfigured)
+		l.Reconfigure(l.Who(), 200, 3, false)
+	}()
+	select {
+	case <-reconfigured:
+	case <-time.After(20 * time.Second):
+		t.Error("a change of the settings waits")
+	}
+	l.file.naming.Unlock()
+	_ = l.CloseWriter()
+	select {
+	case err := <-ran:
+		if err == nil {
+			t.Error("the lines are lost without a word")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it does not end")
 	}
 }

@@ -24,15 +24,19 @@ const (
 // file is the log on disk. All but reconfigure and the compressing is called by one goroutine at a time.
 type file struct {
 	path string
+	to   *os.File // nil: what is at path
 	log  hclog.Logger
 
 	f      *os.File // nil: to be opened
 	line   int      // so much of a line is written
 	failed time.Time
+	shared bool // a reader has a lock, too
 
 	rotated chan struct{}
 
-	mu       sync.Mutex // guards the fields below, and the names of the rotated files
+	naming sync.Mutex // guards the names of the rotated files; a directory that does not answer holds it for long
+
+	mu       sync.Mutex // guards the fields below
 	who      safefile.Who
 	maxSize  int64
 	keep     int
@@ -40,7 +44,7 @@ type file struct {
 }
 
 func newFile(cfg Config) *file {
-	f := &file{path: filepath.Clean(cfg.Path), log: cfg.Logger, rotated: make(chan struct{}, 1)}
+	f := &file{path: filepath.Clean(cfg.Path), to: cfg.To, log: cfg.Logger, rotated: make(chan struct{}, 1)}
 	f.reconfigure(cfg.Who, cfg.MaxSize, cfg.Keep, cfg.Compress)
 	return f
 }
@@ -60,6 +64,9 @@ func (f *file) writer() safefile.Who {
 
 // open opens or makes the file, and takes the place of what was open.
 func (f *file) open() error {
+	if f.to != nil {
+		return nil
+	}
 	dir, name, err := safefile.DirOf(f.path, f.writer())
 	if err != nil {
 		return err
@@ -85,10 +92,15 @@ func (f *file) openIn(dir *safefile.Dir, name string) error {
 		return err
 	}
 	fd := int(opened.Fd())
-	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err == unix.EWOULDBLOCK { // not every file system can
+	free, err := lock(fd)
+	if err != nil {
 		_ = opened.Close()
-		return ErrInUse
+		return err
 	}
+	if !free && !f.shared {
+		f.log.Warn("a reader has locked a log, which is written nevertheless", "file", f.path)
+	}
+	f.shared = !free
 	if made {
 		_ = unix.Fchmod(fd, 0o640) // whatever the supervisor's umask is
 	}
@@ -97,10 +109,24 @@ func (f *file) openIn(dir *safefile.Dir, name string) error {
 	return nil
 }
 
+// lock keeps other pumps away. It is one that takes the right to write: who may only read can have a flock(2), and a lock like this one for
+// reading, which is not free, but keeps no pump away.
+func lock(fd int) (free bool, err error) {
+	err = unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+	if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) {
+		return true, nil // not every file system can
+	}
+	other := unix.Flock_t{Type: unix.F_RDLCK} // with which only a writer's interferes
+	if err := unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, &other); err == nil && other.Type == unix.F_WRLCK {
+		return false, ErrInUse
+	}
+	return false, nil
+}
+
 // close gives the lock back explicitly: a process that is just being forked may have a copy of the descriptor.
 func (f *file) close() {
 	if f.f != nil {
-		_ = unix.Flock(int(f.f.Fd()), unix.LOCK_UN)
+		_ = unix.FcntlFlock(f.f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK})
 		_ = f.f.Close()
 		f.f = nil
 	}
@@ -108,6 +134,9 @@ func (f *file) close() {
 
 // write writes some of the batch, which is not empty, and says how much.
 func (f *file) write(batch []byte) (int, error) {
+	if f.to != nil {
+		return f.to.Write(batch)
+	}
 	size, err := f.ensure()
 	if err != nil {
 		return 0, err

@@ -23,13 +23,16 @@ import (
 var (
 	ErrInUse   = errors.New("another program writes to this log")
 	ErrNotFile = errors.New("a log has to be a regular file")
+	// ErrLocked: whoever writes to a pipe can keep its lock in the kernel, as with memory that is a file of a FUSE server.
+	ErrLocked = errors.New("another process keeps the pipe locked")
 )
 
 // Config is where the output goes. The parent directory is made if it is missing.
 type Config struct {
 	Path     string
-	MaxSize  int64 // 0: it is never rotated
-	Keep     int   // rotated files: Path.1, or Path.1.gz, is the newest
+	To       *os.File // in place of a file at Path, which is only its name: open already, and not ours to rotate or close
+	MaxSize  int64    // 0: it is never rotated
+	Keep     int      // rotated files: Path.1, or Path.1.gz, is the newest
 	Compress bool
 	Who      safefile.Who  // whose program it is
 	Drain    time.Duration // for the end of the output, and for writing it down, once Run's context has ended; default 2s
@@ -42,6 +45,7 @@ const (
 	retryFirst = 100 * time.Millisecond
 	retryLast  = time.Second
 	partDrain  = 300 * time.Millisecond // in place of Drain for a log that is parted from: what is left is not lost
+	hung       = time.Second            // after it, what should have ended hangs in the kernel; half of it if an upgrade waits
 )
 
 // chunks are lent while there is something to read, so that a silent program costs nothing.
@@ -58,12 +62,13 @@ type Log struct {
 	mu        sync.Mutex    // guards unwritten
 	unwritten []byte        // what was not written
 	closed    sync.Once
-
-	detaching atomic.Bool // what is not written at Run's end goes elsewhere
+	parting   sync.Once
+	parted    chan struct{} // closed when what is not written at Run's end goes elsewhere
+	locked    atomic.Bool   // Run has ended with ErrLocked
 }
 
-// Open makes the pipe. It fails for what an operator has to change: ErrInUse, ErrNotFile, a relative path. A file that
-// cannot be opened now, for want of space, rights or a directory, is tried again while Run runs.
+// Open makes the pipe. It fails for what an operator has to change: ErrNotFile, a relative path. A file that cannot be opened now, for want of
+// space, rights or a directory, or that is ErrInUse, is tried again while Run runs.
 func Open(cfg Config) (*Log, error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -106,17 +111,23 @@ func (l *Log) Unwritten() []byte {
 	return l.unwritten
 }
 
+// Locked reports whether Run has left the pipe behind, as ErrLocked.
+func (l *Log) Locked() bool { return l.locked.Load() }
+
 // Part has Run end at once, and returns the pipe: what the program writes meanwhile stays in it. What was read and not written by
 // then is in Unwritten.
 func (l *Log) Part() (r, w *os.File, err error) {
-	l.detaching.Store(true)
+	defer func() {
+		l.parting.Do(func() { close(l.parted) })
+		err = errors.Join(err, l.r.SetReadDeadline(time.Unix(1, 0)))
+	}()
 	if r, err = duplicate(l.r); err != nil {
 		return nil, nil, err
 	}
 	if w, err = duplicate(l.w); err != nil {
 		return nil, nil, errors.Join(err, r.Close())
 	}
-	return r, w, l.r.SetReadDeadline(time.Unix(1, 0))
+	return r, w, nil
 }
 
 func duplicate(f *os.File) (*os.File, error) {
@@ -134,7 +145,7 @@ func duplicate(f *os.File) (*os.File, error) {
 
 // prepare is all but the pipe.
 func prepare(cfg Config) (*Log, error) {
-	if !filepath.IsAbs(cfg.Path) {
+	if cfg.To == nil && !filepath.IsAbs(cfg.Path) {
 		return nil, errors.New("its path is not absolute")
 	}
 	if cfg.Logger == nil {
@@ -143,10 +154,10 @@ func prepare(cfg Config) (*Log, error) {
 	if cfg.Drain <= 0 {
 		cfg.Drain = 2 * time.Second
 	}
-	l := &Log{drain: cfg.Drain, log: cfg.Logger, queue: newQueue(queueSize), over: make(chan struct{})}
+	l := &Log{drain: cfg.Drain, log: cfg.Logger, queue: newQueue(queueSize), over: make(chan struct{}), parted: make(chan struct{})}
 	l.file = newFile(cfg)
 	err := l.file.open()
-	if errors.Is(err, ErrInUse) || errors.Is(err, ErrNotFile) {
+	if errors.Is(err, ErrNotFile) {
 		return nil, err
 	}
 	l.failing(err)
@@ -193,45 +204,102 @@ func (l *Log) Reconfigure(who safefile.Who, maxSize int64, keep int, compress bo
 }
 
 // Run takes the output into the file until the last holder of the writer is gone, or ctx has ended and Drain is over; a
-// process that writes then gets EPIPE. It returns when all read output is written, or Drain is over for that. It closes everything.
+// process that writes then gets EPIPE. It returns when all read output is written, or Drain is over for that. It closes everything, and leaves
+// behind what hangs in the kernel.
 func (l *Log) Run(ctx context.Context) error {
-	defer l.Close()
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var pressing sync.WaitGroup
-	pressing.Go(func() { l.file.compressAll(background) })
-	defer pressing.Wait()
+	pressing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-
+	var all sync.WaitGroup
+	if l.file.to == nil {
+		all.Go(func() { l.file.compressAll(pressing) })
+	}
 	stop := context.AfterFunc(ctx, func() { _ = l.r.SetReadDeadline(time.Now().Add(l.drain)) })
 	defer stop()
-	wrote := make(chan struct{})
-	go func() { defer close(wrote); l.write() }()
-	err := l.read()
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = nil // the program outlives its log
+	read, wrote := make(chan error, 1), make(chan struct{})
+	all.Go(func() {
+		err := l.read()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = nil // the program outlives its log
+		}
+		read <- err
+	})
+	all.Go(func() { defer close(wrote); l.write() })
+	err := errors.Join(l.awaitRead(ctx, read), l.awaitWritten(wrote))
+	cancel()
+	ended := func() (struct{}, error) {
+		all.Wait()
+		return struct{}{}, l.Close() // of a descriptor that is in use, it waits, too
 	}
+	switch {
+	case errors.Is(err, ErrLocked):
+		l.locked.Store(true)
+		wait.Stuck.Add(1)
+		go func() {
+			defer wait.Stuck.Add(-1)
+			_, _ = ended()
+		}()
+	case errors.Is(err, wait.ErrNoAnswer):
+		go ended()
+	default:
+		bounded, enough := context.WithTimeout(context.WithoutCancel(ctx), l.grace())
+		defer enough()
+		_, _ = wait.Call(bounded, ended, nil)
+	}
+	return err
+}
+
+// grace is for what should have ended.
+func (l *Log) grace() time.Duration {
+	if wait.Closed(l.parted) {
+		return hung / 2
+	}
+	return hung
+}
+
+// awaitRead waits until the output is read.
+func (l *Log) awaitRead(ctx context.Context, read <-chan error) error {
+	var drain time.Duration
+	select {
+	case err := <-read:
+		return err
+	case <-ctx.Done():
+		drain = l.drain
+	case <-l.parted:
+	}
+	last := time.NewTimer(drain + l.grace())
+	defer last.Stop()
+	select {
+	case err := <-read:
+		return err
+	case <-last.C:
+		return fmt.Errorf("log %s: its end is lost: %w", l.file.path, ErrLocked)
+	}
+}
+
+// awaitWritten waits until what was read is written.
+func (l *Log) awaitWritten(wrote <-chan struct{}) error {
 	l.queue.close()
-	drain := l.drain
-	if l.detaching.Load() {
+	drain, parted := l.drain, wait.Closed(l.parted)
+	if parted {
 		drain = min(drain, partDrain)
 	}
 	last := time.NewTimer(drain)
 	defer last.Stop()
 	select {
 	case <-wrote:
-		return err
+		return nil
 	case <-last.C:
 		close(l.over)
 	}
-	last.Reset(time.Second)
+	last.Reset(l.grace())
 	select {
 	case <-wrote:
-		if l.detaching.Load() {
-			return err
+		if parted {
+			return nil
 		}
-		return errors.Join(err, fmt.Errorf("log %s: its end is lost: %w", l.file.path, l.Fault()))
+		return fmt.Errorf("log %s: its end is lost: %w", l.file.path, l.Fault())
 	case <-last.C: // it hangs in the kernel, as with a server that does not answer
-		return errors.Join(err, fmt.Errorf("log %s: its end is lost: the file system does not answer", l.file.path))
+		return fmt.Errorf("log %s: its end is lost: %w", l.file.path, wait.ErrNoAnswer)
 	}
 }
 

@@ -185,24 +185,60 @@ func files(t *testing.T, path string) (all []string) {
 	return append(all, path)
 }
 
+// A second pump keeps its lines until the first has ended.
 func TestOneFileHasOneWriter(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "app.log")
-	_, end := running(t, Config{Path: path})
-	if err := os.Symlink(dir, filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
+	for _, other := range []string{"app.log", "link/app.log", "./x/../app.log"} {
+		t.Run(other, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "app.log")
+			if err := os.Symlink(dir, filepath.Join(dir, "link")); err != nil {
+				t.Fatal(err)
+			}
+			first, end := running(t, Config{Path: path})
+			second, endSecond := running(t, Config{Path: dir + "/" + other})
+			if err := second.Fault(); !errors.Is(err, ErrInUse) {
+				t.Error(err)
+			}
+			say(t, second, "second\n")
+			say(t, first, "first\n")
+			end()
+			endSecond()
+			if got := content(t, path); got != "first\nsecond\n" {
+				t.Errorf("%q", got)
+			}
+		})
 	}
-	for _, other := range []string{path, filepath.Join(dir, "link", "app.log"), filepath.Join(dir, ".", "x", "..", "app.log")} {
-		if _, err := Open(Config{Path: other}); !errors.Is(err, ErrInUse) {
-			t.Errorf("%s: %v", other, err)
-		}
+}
+
+// Whoever may only read a log can lock it, and keeps it neither from being opened nor from being rotated.
+func TestALockOfAReaderHoldsNoLogUp(t *testing.T) {
+	read := unix.Flock_t{Type: unix.F_RDLCK}
+	for what, lock := range map[string]func(fd int) error{
+		"flock, shared": func(fd int) error { return unix.Flock(fd, unix.LOCK_SH) },
+		"flock":         func(fd int) error { return unix.Flock(fd, unix.LOCK_EX) },
+		"fcntl":         func(fd int) error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &read) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "app.log")
+			if err := os.WriteFile(path, nil, 0o640); err != nil {
+				t.Fatal(err)
+			}
+			reader, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reader.Close()
+			if err := lock(int(reader.Fd())); err != nil {
+				t.Fatal(err)
+			}
+			l, end := running(t, Config{Path: path, MaxSize: 1000, Keep: 1000})
+			numbered(t, l, 1000)
+			end()
+			if n := len(files(t, path)); n < 10 || l.Lost() > 0 {
+				t.Errorf("%d files, %d lines lost", n, l.Lost())
+			}
+		})
 	}
-	end()
-	again, err := Open(Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = again.Close()
 }
 
 func TestOnlyARegularFileIsALog(t *testing.T) {

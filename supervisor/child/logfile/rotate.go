@@ -26,7 +26,7 @@ type rotated struct {
 	gz     bool
 }
 
-// rotatedFiles lists them, oldest first. The caller holds mu.
+// rotatedFiles lists them, oldest first. The caller holds naming.
 func (f *file) rotatedFiles(dir *safefile.Dir) ([]rotated, error) {
 	entries, err := dir.List()
 	if err != nil {
@@ -58,9 +58,12 @@ func (f *file) name(number int, gz bool) string {
 
 // rotate moves everything on by one and begins a new file. It costs a few renames, however much there is to compress.
 func (f *file) rotate() error {
+	f.naming.Lock()
+	defer f.naming.Unlock()
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	dir, name, err := safefile.DirOf(f.path, f.who)
+	who, keep := f.who, f.keep
+	f.mu.Unlock()
+	dir, name, err := safefile.DirOf(f.path, who)
 	if err != nil {
 		return err
 	}
@@ -70,7 +73,7 @@ func (f *file) rotate() error {
 		return err
 	}
 	for _, old := range all {
-		if old.number >= f.keep {
+		if old.number >= keep {
 			err = dir.Remove(old.name)
 		} else {
 			err = dir.Rename(old.name, f.name(old.number+1, old.gz))
@@ -79,7 +82,7 @@ func (f *file) rotate() error {
 			return err
 		}
 	}
-	if f.keep > 0 {
+	if keep > 0 {
 		err = dir.Rename(name, f.name(1, false))
 	} else {
 		err = dir.Remove(name)
@@ -160,10 +163,13 @@ func (f *file) compressOne(ctx context.Context) (bool, error) {
 // rotation could end: it stays as it is, so that a sparse file of a program's user does not keep all other logs waiting.
 func (f *file) openPlain(dir *safefile.Dir) (*os.File, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.compress {
+	press, largest := f.compress, f.maxSize+longLine
+	f.mu.Unlock()
+	if !press {
 		return nil, nil
 	}
+	f.naming.Lock()
+	defer f.naming.Unlock()
 	all, err := f.rotatedFiles(dir)
 	for _, old := range all {
 		if old.gz {
@@ -174,7 +180,7 @@ func (f *file) openPlain(dir *safefile.Dir) (*os.File, error) {
 			return nil, err
 		}
 		info, err := source.Stat()
-		if err == nil && info.Size() <= f.maxSize+longLine {
+		if err == nil && info.Size() <= largest {
 			return source, nil
 		}
 		_ = source.Close()
@@ -207,8 +213,8 @@ func compress(ctx context.Context, source io.Reader, dir *safefile.Dir, draft st
 
 // replace puts the compressed file in the place that the plain one has by now.
 func (f *file) replace(dir *safefile.Dir, draft string, plain os.FileInfo) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.naming.Lock()
+	defer f.naming.Unlock()
 	all, err := f.rotatedFiles(dir)
 	for _, old := range all {
 		if old.gz || !dir.Same(old.name, plain) {

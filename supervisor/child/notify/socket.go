@@ -19,10 +19,7 @@ import (
 	"understudy/supervisor/loglimit"
 )
 
-const (
-	maxDatagram = 4096
-	maxFDs      = 253 // the kernel's own bound
-)
+const maxDatagram = 4096
 
 // Config is what a socket needs to know.
 type Config struct {
@@ -30,6 +27,8 @@ type Config struct {
 	UID     uint32             // who the program starts as; only that user reaches the socket, and root
 	Belongs func(pid int) bool // says whether a living process is the program's; nil: its user decides
 	Logger  hclog.Logger
+	// Senders of descriptors get EPERM, where the kernel can (Linux 6.16). Not by default: systemd-notify fails without its barrier.
+	RefuseFiles bool
 }
 
 // Socket is what one start of a program notifies.
@@ -87,6 +86,9 @@ func (s *Socket) listen() error {
 		var set error
 		err := conn.Control(func(fd uintptr) { // before it has an address that anybody could send to
 			set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
+			if s.cfg.RefuseFiles {
+				_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0)
+			}
 		})
 		return errors.Join(err, set)
 	}}
@@ -164,24 +166,26 @@ func (s *Socket) Env() string { return "NOTIFY_SOCKET=" + s.path() }
 // Ready is closed when the program has said that it is ready.
 func (s *Socket) Ready() <-chan struct{} { return s.ready }
 
-// Close removes the socket, and ends Run.
+// Close removes the socket, and ends Run. It hangs for as long as a descriptor in the socket's queue takes to close.
 func (s *Socket) Close() error {
 	s.closing.Do(func() { close(s.closed) })
-	err := s.conn.Close()
 	if s.folder == nil {
-		return errors.Join(err, sweepFolder(s.dir))
+		return errors.Join(s.conn.Close(), sweepFolder(s.dir))
 	}
-	return errors.Join(err, removeFolder(s.folder, s.dir, s.name), s.folder.Close())
+	return errors.Join(removeFolder(s.folder, s.dir, s.name), s.folder.Close(), s.conn.Close())
 }
 
-// Run takes in what the program says, until ctx ends or the socket is closed.
+// Run takes in what the program says, until ctx ends or the socket is closed. It hangs for as long as the kernel takes to close a descriptor
+// that came along, and receives nothing meanwhile.
 func (s *Socket) Run(ctx context.Context) error {
 	_ = s.conn.SetReadDeadline(time.Time{}) // it may have run before
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	defer s.ignored.End()
 	buf := make([]byte, maxDatagram)
-	oob := make([]byte, unix.CmsgSpace(4*maxFDs)+unix.CmsgSpace(unix.SizeofUcred))
+	// The sender has room in it, and no descriptor: the kernel closes those, so that no process that is forked has a copy of one, whose close
+	// could keep it from its program.
+	oob := make([]byte, unix.CmsgSpace(unix.SizeofUcred))
 	for {
 		n, oobn, _, _, err := s.conn.ReadMsgUnix(buf, oob)
 		switch {
@@ -211,14 +215,9 @@ func (s *Socket) sleep(ctx context.Context, pause time.Duration) (goes bool) {
 	return false
 }
 
-// hear takes in one datagram. Its descriptors are closed last: that is the answer to a barrier.
+// hear takes in one datagram.
 func (s *Socket) hear(datagram, oob []byte) {
-	sender, fds := unpack(oob)
-	defer func() {
-		for _, fd := range fds {
-			_ = unix.Close(fd)
-		}
-	}()
+	sender := senderOf(oob)
 	if !s.trusts(sender) {
 		from := "an unknown process"
 		if sender != nil {
@@ -254,19 +253,16 @@ func (s *Socket) trusts(sender *unix.Ucred) bool {
 	return sender.Uid == s.cfg.UID || sender.Uid == 0
 }
 
-// unpack takes the sender and the descriptors out of a datagram's ancillary data.
-func unpack(oob []byte) (sender *unix.Ucred, fds []int) {
+// senderOf takes the sender out of a datagram's ancillary data.
+func senderOf(oob []byte) *unix.Ucred {
 	parts, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
-		return nil, nil // the kernel's own writing
+		return nil // the kernel's own writing
 	}
 	for _, part := range parts {
-		if more, err := unix.ParseUnixRights(&part); err == nil {
-			fds = append(fds, more...)
-		}
 		if who, err := unix.ParseUnixCredentials(&part); err == nil {
-			sender = who
+			return who
 		}
 	}
-	return sender, fds
+	return nil
 }
