@@ -147,7 +147,7 @@ func (t *stay) Wait(ctx context.Context) role.Event {
 	var preferred <-chan time.Time
 	for {
 		changed := v.applyConfig()
-		v.view.logPause()
+		v.view.announceChange()
 		switch t.ordered() {
 		case orderSwitchover:
 			return role.Event{Kind: role.SwitchAsked}
