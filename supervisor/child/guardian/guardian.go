@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
-	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/journal"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
@@ -64,7 +63,7 @@ func Main(duties Duties) (code int) {
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	debug.SetGCPercent(25)
 	box.ReserveThreads(threads)
-	inside.Spare(-1000)
+	box.Spare(-1000)
 	g, err := newGuardian(socket, duties)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "guardian:", err)

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
 )
 
 // Go raises the soft limit of open files to the hard one when a program starts. The programs, and the one that a supervisor becomes, get the
@@ -51,7 +53,7 @@ func limitFiles(soft, hard uint64) error {
 // settings, unless they have one.
 func (s Settings) AsStarted() Settings {
 	if s.OOMScoreAdj == nil {
-		s.OOMScoreAdj = exposed.Load()
+		s.OOMScoreAdj = box.Exposed()
 	}
 	was := givenUp.Load()
 	if was == nil || slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Name == was.Name }) {

@@ -1,4 +1,4 @@
-package inside
+package box
 
 import (
 	"os"
@@ -12,8 +12,10 @@ const oomScore = "/proc/self/oom_score_adj"
 // Spared is a supervisor's score: the kernel kills it later than all programs, and before its guardians.
 const Spared = -900
 
-// exposed is the score that this process was started with, which its programs get, where it has a lower one now.
 var exposed atomic.Pointer[int]
+
+// Exposed is the score that this process was started with, which its programs get; nil: it has that still.
+func Exposed() *int { return exposed.Load() }
 
 // Spare has the kernel kill other processes before this one when memory is short, as far as its rights go: down to lowest.
 func Spare(lowest int) {
