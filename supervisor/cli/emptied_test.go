@@ -13,29 +13,37 @@ import (
 	"understudy/supervisor"
 )
 
-// A file that was cut off while it was written, as on a full disk, is no order to stop what it had: that is `systemctl reload`, or a file that
+// A file that was cut off while it was written, as on a full disk, is no order to stop what it had. That is `systemctl reload`, or a file that
 // says that it has none.
 func TestAnEmptiedFileStopsNothing(t *testing.T) {
 	const gone = "(gone)"
-	here := map[string]string{"u.yaml": "zookeeper: {servers: [zk]}\ninclude: [conf.d/*.yaml]\nservices: {a: {command: [true]}}\n", "conf.d/b.yaml": "services: {b: {command: [true]}, c: {command: [true]}}\n", "conf.d/none.yaml": "services: {}\n"}
+	const top = "zookeeper: {servers: [zk]}\n"
+	here := map[string]string{
+		"u.yaml":           top + "include: [conf.d/*.yaml]\nservices: {a: {command: [true]}}\n",
+		"conf.d/b.yaml":    "services: {b: {command: [true]}, c: {command: [true]}}\n",
+		"conf.d/none.yaml": "services: {}\n",
+	}
+	const lost = "conf.d/b.yaml gives no services any more (b, c)"
+	one := func(name, text string) map[string]string { return map[string]string{name: text} }
 	for name, c := range map[string]struct {
 		write map[string]string
 		why   string // the reason in status; empty: it is loaded
 		asked string // the services once a reload is ordered; empty: it is refused all the same
 	}{
-		"0 bytes":             {map[string]string{"conf.d/b.yaml": ""}, "conf.d/b.yaml gives no services any more (b, c)", "a"},
-		"a comment":           {map[string]string{"conf.d/b.yaml": "# b\n"}, "conf.d/b.yaml gives no services any more (b, c)", "a"},
-		"a bare key":          {map[string]string{"conf.d/b.yaml": "services:\n"}, "conf.d/b.yaml gives no services any more (b, c)", "a"},
-		"gone":                {map[string]string{"conf.d/b.yaml": gone}, "conf.d/b.yaml gives no services any more (b, c)", "a"},
-		"one is elsewhere":    {map[string]string{"conf.d/b.yaml": gone, "conf.d/d.yaml": "services: {c: {command: [true]}}\n"}, "conf.d/b.yaml gives no services any more (b)", "a c"},
+		"0 bytes":    {one("conf.d/b.yaml", ""), lost, "a"},
+		"a comment":  {one("conf.d/b.yaml", "# b\n"), lost, "a"},
+		"a bare key": {one("conf.d/b.yaml", "services:\n"), lost, "a"},
+		"gone":       {one("conf.d/b.yaml", gone), lost, "a"},
+		"one is elsewhere": {map[string]string{"conf.d/b.yaml": gone, "conf.d/d.yaml": "services: {c: {command: [true]}}\n"},
+			"conf.d/b.yaml gives no services any more (b)", "a c"},
 		"all are elsewhere":   {map[string]string{"conf.d/b.yaml": gone, "conf.d/d.yaml": "# b\n" + here["conf.d/b.yaml"]}, "", "a b c"},
-		"none, and says so":   {map[string]string{"conf.d/b.yaml": "services: {}\n"}, "", "a"},
-		"one less":            {map[string]string{"conf.d/b.yaml": "services: {b: {command: [true]}}\n"}, "", "a b"},
-		"the main file's":     {map[string]string{"u.yaml": "zookeeper: {servers: [zk]}\ninclude: [conf.d/*.yaml]\nservices:\n"}, "u.yaml gives no services any more (a)", "b c"},
-		"the main file's end": {map[string]string{"u.yaml": "zookeeper: {servers: [zk]}\nservices: {a: {command: [true]}}\n"}, "conf.d/b.yaml gives no services any more (b, c)", "a"},
-		"the main file":       {map[string]string{"u.yaml": ""}, "is empty", ""},
-		"all of them":         {map[string]string{"u.yaml": "zookeeper: {servers: [zk]}\nservices:\n"}, "has no services any more", ""},
-		"what had none":       {map[string]string{"conf.d/none.yaml": ""}, "", "a b c"},
+		"none, and says so":   {one("conf.d/b.yaml", "services: {}\n"), "", "a"},
+		"one less":            {one("conf.d/b.yaml", "services: {b: {command: [true]}}\n"), "", "a b"},
+		"the main file's":     {one("u.yaml", top+"include: [conf.d/*.yaml]\nservices:\n"), "u.yaml gives no services any more (a)", "b c"},
+		"the main file's end": {one("u.yaml", top+"services: {a: {command: [true]}}\n"), lost, "a"},
+		"the main file":       {one("u.yaml", ""), "is empty", ""},
+		"all of them":         {one("u.yaml", top+"services:\n"), "has no services any more", ""},
+		"what had none":       {one("conf.d/none.yaml", ""), "", "a b c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -63,7 +71,8 @@ func TestAnEmptiedFileStopsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			changes := make(chan supervisor.Change, 1)
-			f := &follower{flags: &flags, cmd: cmd, log: hclog.NewNullLogger(), changes: changes, first: l.Config, last: l.Config, sum: l.sum, files: l.files}
+			f := &follower{flags: &flags, cmd: cmd, log: hclog.NewNullLogger(), changes: changes, first: l.Config, last: l.Config}
+			f.sum, f.files = l.sum, l.files
 			reload := func(asked bool) (names, fault string) {
 				f.reload(context.Background(), nil, nil, asked)
 				var change supervisor.Change
