@@ -43,6 +43,7 @@ test-packages: ## build packages and image; install, upgrade, fail over and remo
 
 lint: ## golangci-lint, as pinned in packaging/tools
 	$(TOOL) golangci-lint run ./...
+	cd supervisor/testbed/page && go tool -modfile=$(CURDIR)/packaging/tools/go.mod golangci-lint run ./...
 
 simulate: ## virtual hours (HOURS=200, from SEED=1) of faults, with every promise checked after each step; totals in dist/simulation.txt
 	mkdir -p dist

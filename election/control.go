@@ -114,6 +114,7 @@ type Intents struct {
 	version   int32          // of the control znode
 	Preferred map[string]int // nodes that are fit to run the service, with their priorities; without those of priority 0
 	Drained   *Drained       // why this node is to stay out of all services; nil: it is not
+	Undrained string         // who has ended that just now; "": nobody, or nobody says it was them
 }
 
 // Rival is a node that is preferred to one with the given priority, or "".

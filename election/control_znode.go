@@ -23,6 +23,7 @@ func (c *ControlZnode) Watch(ctx context.Context, tell func(Intents)) error {
 	ctx = InTurn(ctx)
 	known := int64(0)        // the control znode's czxid
 	fit := map[string]bool{} // preferences that are known to be a session's
+	var out *Drained         // as it was told
 	for again := (pacing{}); ; {
 		control, names, changed, err := c.getAll(ctx)
 		if err == nil && control.stat.Czxid != known { // it may be new, as the rest of the service may be
@@ -34,12 +35,17 @@ func (c *ControlZnode) Watch(ctx context.Context, tell func(Intents)) error {
 			names, err = c.fit(ctx, names, fit)
 		}
 		var drained *Drained
+		var by string
 		var undrained <-chan zk.Event
 		if err == nil {
 			drained, undrained, err = c.drained(ctx)
 		}
+		if err == nil && drained == nil && out != nil {
+			by, err = c.undrainer(ctx, *out)
+		}
 		if err == nil {
-			tell(Intents{ParseControl(control.data), control.stat.Version, preferred(names), drained})
+			out = drained
+			tell(Intents{ParseControl(control.data), control.stat.Version, preferred(names), drained, by})
 			err = c.s.await(ctx, control.changed, changed, undrained)
 		} else if unknown(err) {
 			err = again.wait(ctx, c.s.client, err)

@@ -17,6 +17,23 @@ type Drained struct {
 	ID    int64     `json:"-"` // the znode's czxid
 }
 
+// Undrained says, in the folder of the drained nodes, which drain was ended last, and by whom.
+type Undrained struct {
+	Node  string    `json:"node"`
+	Drain int64     `json:"drain"` // its ID
+	By    string    `json:"by,omitempty"`
+	At    time.Time `json:"at"`
+}
+
+// Encode is the folder's data.
+func (u Undrained) Encode() []byte { return encode(u) }
+
+// ReadUndrained reads the folder's data; what cannot be read is nobody's word.
+func ReadUndrained(data []byte) Undrained {
+	u, _ := decode[Undrained](data)
+	return u
+}
+
 // DrainedDir holds a znode for each node that is drained.
 func DrainedDir(root string) string { return path.Join(root, "drained") }
 
@@ -52,6 +69,18 @@ func (d Drained) words(ago string) string {
 		words += ": " + d.Why
 	}
 	return words
+}
+
+// undrainer is who ended a drain of this node; "": it is not said.
+func (c *ControlZnode) undrainer(ctx context.Context, was Drained) (by string, err error) {
+	v, err := c.s.get(ctx, DrainedDir(c.paths.Root))
+	if errors.Is(err, zk.ErrNoAuth) { // other credentials made it
+		return "", nil
+	}
+	if u := ReadUndrained(v.data); u.Drain == was.ID && u.Node == c.s.cfg.Node.Node {
+		by = u.By
+	}
+	return by, err
 }
 
 // drained reads and watches the order that keeps this node out; nil: there is none.

@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"testing"
@@ -25,6 +26,13 @@ func TestANodeLearnsThatItIsDrained(t *testing.T) {
 			if err := s.ensure(ctx, []string{dir}); err != nil {
 				return err
 			}
+			undrain := func(by string) error {
+				v, err := s.exists(ctx, dir+"/n1")
+				if err != nil {
+					return err
+				}
+				return cmp.Or(s.set(ctx, dir, Undrained{"n1", v.stat.Czxid, by, time.Now()}.Encode(), -1), s.delete(ctx, dir+"/n1"))
+			}
 			since := time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC)
 			for _, step := range []struct {
 				do   func() error
@@ -32,14 +40,17 @@ func TestANodeLearnsThatItIsDrained(t *testing.T) {
 			}{
 				{func() error { return s.create(ctx, dir+"/n1", Drained{since, "me", "disks", 0}.Encode(), 0) }, "drained by me: disks"},
 				{func() error { return s.set(ctx, dir+"/n1", []byte("disks"), -1) }, "drained"}, // whatever it says
-				{func() error { return s.delete(ctx, dir+"/n1") }, ""},
+				{func() error { return undrain("bob@op") }, "undrained by bob@op"},
+				{func() error { return s.create(ctx, dir+"/n1", nil, 0) }, "drained"},
+				{func() error { return s.delete(ctx, dir+"/n1") }, "undrained by "}, // by hand: who undrained it before did not
 				{func() error { return s.create(ctx, dir+"/n1", nil, 0) }, "drained"},
 			} {
 				if err := step.do(); err != nil {
 					return err
 				}
-				got := ""
-				if i := <-told; i.Drained != nil {
+				i := <-told
+				got := "undrained by " + i.Undrained
+				if i.Drained != nil {
 					if got = i.Drained.Words(); i.Drained.ID == 0 {
 						t.Error("it has no identity")
 					}

@@ -35,6 +35,25 @@ func (m *Members) Announce(ctx context.Context, member Member) error {
 	return wrap("announce", err)
 }
 
+// Rivaled reports whether another candidate could take the lock, as far as its own word does not deny that.
+func (m *Members) Rivaled(ctx context.Context) (bool, error) {
+	names, err := m.s.children(ctx, m.dir)
+	for _, name := range names {
+		if name == m.s.cfg.Node.Node {
+			continue
+		}
+		v, err := m.s.get(ctx, m.dir+"/"+name)
+		if err != nil {
+			return false, wrap("read a member", err)
+		}
+		said, _ := decode[Member](v.data)
+		if v.exists && said.Role != RoleFailed && said.Health != HealthUnfit && said.Health != HealthFailed {
+			return true, nil
+		}
+	}
+	return false, wrap("read the members", err)
+}
+
 // Watch reports the service's other candidates, and each change of them, until ctx or the session ends.
 func (m *Members) Watch(ctx context.Context, tell func([]Peer)) error {
 	ctx = InTurn(ctx)

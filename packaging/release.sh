@@ -13,6 +13,17 @@ grep -q "^## $version - " CHANGELOG.md || refuse "CHANGELOG.md has no section '#
 go test ./supervisor/testbed/golden -count=1 -run Formats -release "$version" >&2
 [ -z "$(git status --porcelain)" ] || refuse "the formats that later versions have to read were not those of this one, and are now: commit them"
 
+# The compiler is go.mod's, also where GOTOOLCHAIN=local: its library is a part of what is shipped.
+GOTOOLCHAIN=$(sed -n 's/^toolchain //p' go.mod)
+export GOTOOLCHAIN
+vulnerable=0
+found=$(go tool -modfile=packaging/tools/go.mod govulncheck . 2>&1) || vulnerable=$?
+case $vulnerable in
+0) echo "govulncheck: no known vulnerability" >&2 ;;
+3) refuse "the code calls what is known as vulnerable:"$'\n'"$found" ;;
+*) echo "release.sh: NOT CHECKED FOR KNOWN VULNERABILITIES, run govulncheck where its database can be had: ${found##*$'\n'}" >&2 ;;
+esac
+
 build() { # into a folder
 	local out
 	out=$(realpath -m "$1")

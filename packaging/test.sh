@@ -46,10 +46,11 @@ case $part in rest | install) packaging/fetch.sh kernel ;; esac
 case $part in promises | rest | install) packaging/fetch.sh zookeeper-3.9 ;; esac
 
 status=0
-run() { # name, gotestsum's format, go test's words
-	mkdir -p dist/tests
-	go tool -modfile=packaging/tools/go.mod gotestsum --format "$2" --hide-summary skipped --junitfile "dist/tests/$1.xml" -- "${@:3}" || status=1
+run() { # name, gotestsum's format, go test's words; in the module of this folder, whose path is $top from there
+	mkdir -p "$top/dist/tests"
+	go tool -modfile="$top/packaging/tools/go.mod" gotestsum --format "$2" --hide-summary skipped --junitfile "$top/dist/tests/$1.xml" -- "${@:3}" || status=1
 }
+top=$PWD
 testbed=./supervisor/testbed
 case $part in
 promises)
@@ -65,6 +66,9 @@ promises)
 	;;
 rest)
 	run rest testname -count=1 -p 1 -timeout 40m $testbed/{kit/...,zktest,mistakes,e2e,programs,watchdog}
+	cd $testbed/page # which is a module of its own
+	run page testname -count=1 -p 1 -timeout 40m ./...
+	cd "$top"
 	newer=${XDG_CACHE_HOME:-$HOME/.cache}/understudy/zookeeper-3.9
 	[ ! -e "$newer" ] || ZOOKEEPER_JARS=$newer run newer testname -count=1 -p 1 -timeout 20m \
 		-run 'Contract|RealServers|KilledSupervisor|LossOfAll' ./election/zkmem ./supervisor/control/ensemble $testbed/promises

@@ -59,6 +59,7 @@ func newGuard(cfg GuardConfig) *Guard {
 	if err := inside.NoteOpenFiles(); err != nil {
 		cfg.Logger.Debug("cannot raise the limit of open files again", "error", err)
 	}
+	box.Spare(box.Spared)
 	both := newGuardians(cfg)
 	g := &Guard{
 		cfg: cfg, guardians: both, spawner: spawner{thread: cfg.Thread, jobs: make(chan func()), stopped: both.stopped},

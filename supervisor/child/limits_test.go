@@ -1,6 +1,8 @@
 package child
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +21,34 @@ func TestProgramSeesTheSoftLimitThatTheSupervisorWasStartedWith(t *testing.T) {
 		for name, settings := range map[string]inside.Settings{"plain": {}, "launched": {Umask: ptr(uint32(0o22))}} {
 			if got := says(t, tree, Spec{Settings: settings}, "ulimit -Sn"); got != "611" {
 				t.Errorf("%s: %s", name, got)
+			}
+		}
+	})
+}
+
+// When memory is short the kernel is to take any program before the supervisor and its guardians, and programs are as likely as without them.
+func TestProgramsAreKilledBeforeTheSupervisorWhenMemoryIsShort(t *testing.T) {
+	need.These(t, "root")
+	if !innerHalf(t, "sh", "-c", `echo 77 >/proc/self/oom_score_adj && exec "$0" "$@"`) {
+		return
+	}
+	lowest := "0" // root in a container can only take back what it has raised
+	var own [2]unix.CapUserData
+	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &own[0]); err != nil {
+		t.Fatal(err)
+	}
+	if own[0].Effective>>unix.CAP_SYS_RESOURCE&1 != 0 {
+		lowest = "-900"
+	}
+	kindsInTurn(t, func(t *testing.T, kind string) {
+		tree := planted(t, guarded(t, kind))
+		text, err := os.ReadFile("/proc/self/oom_score_adj")
+		if got := strings.TrimSpace(string(text)); got != lowest || err != nil {
+			t.Errorf("the supervisor's is %s, %v", got, err)
+		}
+		for want, settings := range map[string]inside.Settings{"77": {}, "5": {OOMScoreAdj: ptr(5)}} {
+			if got := says(t, tree, Spec{Settings: settings}, "cat /proc/self/oom_score_adj"); got != want {
+				t.Errorf("a program's is %s, not %s", got, want)
 			}
 		}
 	})

@@ -37,6 +37,9 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	if len(release) > wire.MaxPacket/2 {
 		return nil, wire.ErrPacketTooLarge
 	}
+	if err := g.crowded(); err != nil {
+		return nil, err
+	}
 	t := &Tree{guard: g}
 	if g.cfg.Container.Kind == box.KindCgroup {
 		service, _, _ := strings.Cut(name, "/")

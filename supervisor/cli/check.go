@@ -145,7 +145,9 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 	if !f.elsewhere {
 		var here config.Faults
 		r, here = f.here(r)
-		warnings = slices.Concat(warnings, here)
+		if warnings = slices.Concat(warnings, here); r.Config != nil {
+			warnings = append(warnings, crowded(r)...)
+		}
 	}
 	var looked *lookedAt
 	if f.zk && r.Config != nil {

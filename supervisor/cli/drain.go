@@ -110,7 +110,7 @@ func undrainCommand() *cobra.Command {
 		Args:    exactArgs(1, "one node"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
-				changed, err := c.Undrain(ctx, args[0])
+				changed, err := c.Undrain(ctx, args[0], operator())
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -32,11 +33,12 @@ type follower struct {
 	hangup  chan struct{}
 	read    func() // is called when the config has been read because that was asked for
 
-	first, last *config.Config  // as this process was started, and as it was handed on last
-	fault       string          // that was handed on last
-	sum         string          // of the files, in force
-	warned      []string        // of the config that was handed on last
-	files       config.Files    // that the process was started with
+	first, last *config.Config // as this process was started, and as it was handed on last
+	fault       string         // that was handed on last
+	sum         string         // of the files, in force
+	warned      []string       // of the config that was handed on last
+	files       config.Files   // that were handed on last
+	kept        atomic.Pointer[string]
 	hurried     bool            // who can change them was not looked at for long
 	matter      map[string]bool // whose events do: files, links, and directories with all that is in them
 	looked      map[string]bool // whose events do, too: warnings may be about them
@@ -47,6 +49,14 @@ const (
 	quiet   = 100 * time.Millisecond // after the last event
 	patient = time.Second            // after the first
 )
+
+// held is why the config that is in force is not the files', although they can be loaded: the next image must not, as that is no order.
+func (f *follower) held() error {
+	if why := f.kept.Load(); why != nil {
+		return errors.New(*why)
+	}
+	return nil
+}
 
 // asked has the config read anew, whatever the files look like.
 func (f *follower) asked() { wait.Poke(f.hangup) }
@@ -180,9 +190,14 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 	if err == nil && len(c.Services) == 0 && len(f.last.Services) > 0 { // as a file that was cut off while it was written
 		err = fmt.Errorf("%s has no services any more: nothing is stopped; to stop all of them, stop understudy", f.flags.cluster.Config)
 	}
+	if err == nil && !asked {
+		err = r.Files.Emptied(f.files)
+	}
 	var change supervisor.Change
+	f.kept.Store(nil)
 	if err != nil {
 		change.Fault = oneLine(err)
+		f.kept.Store(&change.Fault)
 	} else {
 		if keys := f.first.NeedsRestart(c); len(keys) > 0 {
 			change.Fault = election.NeedsRestart(strings.Join(keys, " and "))
@@ -204,7 +219,7 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		f.log.Info("the config has not changed", "file", f.flags.cluster.Config)
 	}
 	if err == nil {
-		f.last, f.warned, f.sum = c, change.Warnings, l.sum
+		f.last, f.warned, f.sum, f.files = c, change.Warnings, l.sum, l.files
 		f.log.SetLevel(hclog.LevelFromString(string(c.Log.Level)))
 	}
 	f.fault = change.Fault

@@ -249,3 +249,19 @@ func TestDevServesUntilItIsInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Who typed sudo gives an order, and the user that sudo made of it: the environment's word for it is a claim, so it counts as a plain name alone.
+func TestWhoOrdersIsWhoTypedSudo(t *testing.T) {
+	t.Setenv("SUDO_USER", "")
+	self := operator()
+	name, host, _ := strings.Cut(self, "@")
+	for sudo, want := range map[string]string{
+		"alice": "alice (" + name + ")@" + host, name: self, "-rf": self, "al ice": self, "x\x1b[2J": self, "x\nINFO": self,
+		strings.Repeat("a", 65): self,
+	} {
+		t.Setenv("SUDO_USER", sudo)
+		if got := operator(); got != want {
+			t.Errorf("SUDO_USER=%q: %q, not %q", sudo, got, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -93,11 +94,17 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 	return cmd
 }
 
-// operator is who gives an order, and where.
+// plainName is a name of the environment that may be shown and logged as one.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$`)
+
+// operator is who gives an order, and where; behind sudo first who typed that.
 func operator() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
+	}
+	if sudo := os.Getenv("SUDO_USER"); sudo != name && plainName.MatchString(sudo) {
+		name = sudo + " (" + name + ")"
 	}
 	host, err := os.Hostname()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
 )
@@ -160,6 +161,9 @@ func (f *runFlags) configFile() string {
 func (f *runFlags) settle(cmd *cobra.Command, r config.LoadResult, patience time.Duration) (loaded, error) {
 	warnings, refused, looked := r.Dangers(patience)
 	r = r.Refused(refused)
+	if r.Config != nil {
+		warnings = append(warnings, crowded(r)...)
+	}
 	l, err := loaded{r.Config, warnings, r.Sum, r.Files, looked, r.At}, r.Err()
 	if err == nil {
 		err = f.cluster.apply(l.Config)
@@ -178,6 +182,16 @@ func (f *runFlags) settle(cmd *cobra.Command, r config.LoadResult, patience time
 		l.HTTP.Listen = f.http
 	}
 	return l, l.Validate()
+}
+
+// crowded warns of more services than this process may open files for.
+func crowded(r config.LoadResult) (warnings config.Faults) {
+	if why := child.Crowded(len(r.Config.Services)); why != "" {
+		f := r.At("services", why+". This node does not take the others (on this machine)")
+		f.Danger = true
+		warnings = config.Faults{f}
+	}
+	return warnings
 }
 
 // single is the Config of one wrapped command.

@@ -20,6 +20,43 @@ type Files struct {
 	Config []string // the file itself and those that it includes, there or not
 	Env    []string // each service's env_file; read when a process starts, not when the configuration is read
 	Dirs   []string // where a glob found files, or may find some
+
+	services map[string][]string // of each file, as faults name it, that gives some, or says by services: {} that it gives none
+}
+
+// Emptied fails if a file that gave services gives none now and does not say so, or is gone, and some of them are in no other file: as
+// after a write that was cut off by a full disk.
+func (f Files) Emptied(before Files) error {
+	var now []string
+	for _, names := range f.services {
+		now = append(now, names...)
+	}
+	for _, file := range slices.Sorted(maps.Keys(before.services)) {
+		lost := slices.DeleteFunc(slices.Clone(before.services[file]), func(name string) bool { return slices.Contains(now, name) })
+		if _, says := f.services[file]; !says && len(lost) > 0 {
+			slices.Sort(lost)
+			return fmt.Errorf("%s gives no services any more (%s): nothing is stopped; if that is meant, order `systemctl reload understudy`, "+
+				"or write `services: {}` into the file", file, strings.Join(lost, ", "))
+		}
+	}
+	return nil
+}
+
+// given notes what the files give, of which some say that they give none.
+func (f *Files) given(services map[string]entry, at func(name string) string) {
+	for name := range services {
+		file := at(name)
+		f.services[file] = append(f.services[file], name)
+	}
+}
+
+// says notes a file that says what it gives, none of them included.
+func (f *Files) says(file string, root *yaml.Node) {
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == "services" && !isNull(follow(root.Content[i+1])) {
+			f.services[file] = nil
+		}
+	}
 }
 
 func (f *Files) env(services map[string]entry) {
@@ -98,6 +135,7 @@ func (l *loader) fragment(root *yaml.Node) {
 		l.fault(root, nil, "%s where the key services: is expected", what)
 		return
 	}
+	l.files.says(l.file, root)
 	part := fragment{Services: l.doc.Services}
 	l.value(root, reflectOf(&part), nil)
 	l.doc.Services = part.Services

@@ -78,7 +78,7 @@ func newLoader(name string, disk disk) *loader {
 	l := &loader{
 		disk: disk, name: name, sum: sha256.New(),
 		doc:   document{Config: *Default(), Defaults: writtenDefaults()},
-		files: Files{Config: []string{absolute(name)}},
+		files: Files{Config: []string{absolute(name)}, services: map[string][]string{}},
 		order: []string{name},
 	}
 	l.decoder = &decoder{positions: newPositions(name), defaults: &l.doc.Defaults}
@@ -106,6 +106,7 @@ func (l *loader) load(src []byte) LoadResult {
 		return LoadResult{Faults: l.faults, Files: l.files}
 	}
 	l.sum.Write(src)
+	l.files.says(l.name, root)
 	l.value(root, reflectOf(&l.doc), nil)
 	l.include()
 	l.file = l.name
@@ -113,6 +114,7 @@ func (l *loader) load(src []byte) LoadResult {
 	warnings := l.check()
 	l.tooMuch()
 	l.files.env(l.doc.Services)
+	l.files.given(l.doc.Services, func(name string) string { return l.spots[path{"services", name}.id()].file })
 	r := LoadResult{Faults: l.sorted(l.faults), Sum: hex.EncodeToString(l.sum.Sum(nil)[:8]), Files: l.files, loader: l}
 	if len(r.Faults) > 0 {
 		return r

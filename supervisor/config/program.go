@@ -23,7 +23,7 @@ type Program struct {
 	InheritEnv  InheritEnv        `yaml:"inherit_env,flow" doc:"What it gets of the supervisor's own environment. true means all, false nothing, and a list of names these alone. Unless it is true, PATH is systemd's default if it is neither listed nor set."`
 	Limits      map[string]Limit  `yaml:"limits,omitempty" doc:"Resource limits, each a number, a size such as 50MiB, unlimited, or {soft: ..., hard: ...}. Default: the supervisor's own."`
 	Nice        *int              `yaml:"nice,omitempty" doc:"Its scheduling priority, from -20 (first) to 19 (last). Default: the supervisor's own."`
-	OOMScoreAdj *int              `yaml:"oom_score_adj,omitempty" doc:"How soon the kernel kills it when memory is short, from -1000 (never) to 1000 (first). Default: the supervisor's own."`
+	OOMScoreAdj *int              `yaml:"oom_score_adj,omitempty" doc:"How soon the kernel kills it when memory is short, from -1000 (never) to 1000 (first). Default: the one that the supervisor was started with."`
 	NoNewPrivs  bool              `yaml:"no_new_privileges" doc:"Whether running a program never gives it, or anything that it starts, more rights. Setuid programs such as sudo, and file capabilities, then give none."`
 	Caps        Capabilities      `yaml:"capabilities,omitempty" doc:"The Linux capabilities of the program. Default: the supervisor's own, or with user none."`
 	StopSignal  Signal            `yaml:"stop_signal" doc:"The signal that asks it to stop."`

@@ -89,7 +89,7 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 		return true, leaving, err
 	}
 	if why, _ := s.stuck(d.Node); len(why) > 0 { // another node was drained at the same time
-		_, err = c.Undrain(ctx, d.Node)
+		_, err = c.Undrain(ctx, d.Node, d.By)
 		return false, leaving, cmp.Or(err, refused("%s", strings.Join(why, "; ")))
 	}
 	return true, leaving, nil
@@ -97,8 +97,9 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 
 // Undrain lets a node stand for services again. It tells whether it was drained, and fails for a node that nobody knows. It waits a moment
 // until the node has heard of it: what is ordered next, a switchover or another drain, may need that node.
-func (c *Cluster) Undrain(ctx context.Context, node string) (changed bool, err error) {
-	at := path.Join(election.DrainedDir(c.root), node)
+func (c *Cluster) Undrain(ctx context.Context, node, by string) (changed bool, err error) {
+	dir := election.DrainedDir(c.root)
+	at := path.Join(dir, node)
 	order, err := c.read(ctx, at)
 	if err != nil {
 		return false, err
@@ -110,8 +111,14 @@ func (c *Cluster) Undrain(ctx context.Context, node string) (changed bool, err e
 		}
 		return false, err
 	}
-	if changed, err = c.remove(ctx, at); err != nil || !changed {
-		return changed, err
+	ended := election.Undrained{Node: node, Drain: order.stat.Czxid, By: by, At: time.Now().UTC()}.Encode()
+	_, err = insist(ctx, "delete "+at, func() ([]zk.MultiResponse, error) {
+		return c.conn.Multi(&zk.SetDataRequest{Path: dir, Data: ended, Version: -1}, &zk.DeleteRequest{Path: at, Version: -1})
+	})
+	if errors.Is(err, zk.ErrNoNode) {
+		return false, nil
+	} else if err != nil {
+		return false, err
 	}
 	words := election.ReadDrained(order.data, order.stat).Words()
 	ctx, cancel := context.WithTimeout(ctx, arriving)

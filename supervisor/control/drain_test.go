@@ -51,9 +51,12 @@ func TestADrainIsRefusedWhereNoOtherNodeIsFit(t *testing.T) {
 		t.Error(err)
 	}
 	for _, want := range []bool{true, false} {
-		if changed, err := b.c.Undrain(t.Context(), "one"); changed != want || err != nil {
+		if changed, err := b.c.Undrain(t.Context(), "one", "bob@op"); changed != want || err != nil {
 			t.Error(changed, err)
 		}
+	}
+	if z, err := b.c.read(t.Context(), election.DrainedDir(root)); err != nil || election.ReadUndrained(z.data).By != "bob@op" {
+		t.Errorf("it is not known who undrained it: %s, %v", z.data, err)
 	}
 }
 
@@ -92,7 +95,7 @@ func TestANodeThatNobodyKnowsIsDrainedByForceOnly(t *testing.T) {
 	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "a/b", Force: true}); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
-	if changed, err := b.c.Undrain(t.Context(), "thre"); changed || !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"one", "three", "two"}) {
+	if changed, err := b.c.Undrain(t.Context(), "thre", "me"); changed || !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"one", "three", "two"}) {
 		t.Error(changed, err)
 	}
 }
@@ -138,7 +141,7 @@ func TestUndrainReturnsWhenTheNodeStandsAgain(t *testing.T) {
 	}
 	done := make(chan answer, 1)
 	go func() {
-		changed, err := b.c.Undrain(t.Context(), "two")
+		changed, err := b.c.Undrain(t.Context(), "two", "me")
 		done <- answer{changed, err}
 	}()
 	for b.has(election.DrainedDir(root) + "/two") {
@@ -164,13 +167,13 @@ func TestUndrainReturnsWhenTheNodeStandsAgain(t *testing.T) {
 	drain() // and now it does not hear of it
 	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if changed, err := b.c.Undrain(brief, "two"); !changed || err != nil {
+	if changed, err := b.c.Undrain(brief, "two", "me"); !changed || err != nil {
 		t.Error(changed, err)
 	}
 	drain()
 	two.become("db", election.Member{Node: "two", Role: election.RoleStandby, Health: election.HealthUnfit, Why: "precheck: no"})
 	began := time.Now()
-	if changed, err := b.c.Undrain(t.Context(), "two"); !changed || err != nil || time.Since(began) > arriving {
+	if changed, err := b.c.Undrain(t.Context(), "two", "me"); !changed || err != nil || time.Since(began) > arriving {
 		t.Error(changed, err, time.Since(began))
 	}
 }

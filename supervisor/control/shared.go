@@ -93,8 +93,8 @@ func (l *SharedCluster) Drain(ctx context.Context, d Draining) (changed bool, le
 }
 
 // Undrain is Cluster.Undrain.
-func (l *SharedCluster) Undrain(ctx context.Context, node string) (changed bool, err error) {
-	err = l.alone(ctx, func(c *Cluster) error { changed, err = c.Undrain(ctx, node); return err })
+func (l *SharedCluster) Undrain(ctx context.Context, node, by string) (changed bool, err error) {
+	err = l.alone(ctx, func(c *Cluster) error { changed, err = c.Undrain(ctx, node, by); return err })
 	return changed, err
 }
 

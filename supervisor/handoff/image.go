@@ -25,6 +25,7 @@ type Image struct {
 	Signals       chan os.Signal // but SIGUSR2
 	wanted        chan os.Signal // SIGUSR2: somebody asks for it
 	Asked         chan struct{}  // the supervisor is asked for it
+	Held          func() error   // why the config's files, which the next image reads, must not be loaded now; nil: nothing is ever
 	Heeded        chan chan bool // asks whether all signals have been acted upon, and none of them ends this process
 }
 
@@ -105,6 +106,9 @@ func (i *Image) Run(ctx context.Context) error {
 		}
 		if err == nil {
 			err = there.goesOnWith(i.here)
+		}
+		if err == nil && i.Held != nil {
+			err = i.Held()
 		}
 		if err != nil {
 			i.log.Error("the upgrade is refused: this process does not switch to the new binary", "binary", i.place, "why", err)

@@ -1,11 +1,17 @@
 package handoff
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 )
 
 // told sends this process a signal, and waits until an image has it.
@@ -46,5 +52,31 @@ func TestNothingIsHandedOverWhenAnOrderToStopHasCome(t *testing.T) {
 	go answer()
 	if !i.part() {
 		t.Error("nothing has come, and it does not go on")
+	}
+}
+
+// The next image would load what the files say at once, and stop what an emptied one does not give any more.
+func TestNoUpgradeWhileTheFilesMustNotBeLoaded(t *testing.T) {
+	here := OfferOf("a", "/r", nil)
+	answer, err := json.Marshal(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	i := NewImage()
+	i.place = script(t, "echo '"+string(answer)+"'")
+	i.Begin(here, hclog.New(&hclog.LoggerOptions{Output: &log}))
+	held := []error{errors.New("it is emptied"), nil}
+	i.Held = func() error { why := held[0]; held = held[1:]; return why }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- i.Run(ctx) }()
+	i.wanted <- syscall.SIGUSR2
+	i.wanted <- syscall.SIGUSR2
+	<-i.Asked
+	cancel()
+	<-done
+	if len(held) != 0 || strings.Count(log.String(), "why=\"it is emptied\"") != 1 {
+		t.Errorf("it was asked for at the first time: %s", log.String())
 	}
 }

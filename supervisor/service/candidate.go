@@ -177,9 +177,10 @@ func (t *stay) BackOff(ctx context.Context) role.Event {
 	if err := errors.Join(t.candidacy.cand.Withdraw(ctx), t.candidacy.cand.Prefer(ctx, 0)); err != nil {
 		return t.failed(err)
 	}
-	v.log.Warn("this node waits, so that another node can try", "for", v.conf.Restart.RejoinAfter)
-	v.view.showBackOff(v.conf.Restart.RejoinAfter)
-	enough := time.NewTimer(v.conf.Restart.RejoinAfter)
+	pause := t.pause(ctx)
+	v.log.Warn("this node waits, so that another node can try", "for", pause)
+	v.view.showBackOff(pause)
+	enough := time.NewTimer(pause)
 	defer enough.Stop()
 	waiting, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -224,6 +225,25 @@ func (t *stay) BackOff(ctx context.Context) role.Event {
 			return role.Event{Kind: role.StayOver}
 		}
 	}
+}
+
+// pause is how long the lock is left to others: as briefly as before another start, if the program could not be started for a cause of this
+// host and no other node can take it.
+func (t *stay) pause(ctx context.Context) time.Duration {
+	v, r := t.v, t.v.conf.Restart
+	if !v.mem.unstarted {
+		return r.RejoinAfter
+	}
+	rivaled, err := t.candidacy.cand.Members.Rivaled(ctx)
+	if rivaled || err != nil {
+		return r.RejoinAfter
+	}
+	v.log.Info("no other node can take the service")
+	delay := r.Delay
+	for range v.mem.preference.relapses.times {
+		delay = min(2*delay, r.MaxDelay)
+	}
+	return min(delay, r.RejoinAfter)
 }
 
 // Prepare makes the tree, so that a failover need not make it.

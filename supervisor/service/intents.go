@@ -61,9 +61,31 @@ func (n *intents) watch(ctx context.Context, cand *election.Candidate) {
 
 func (n *intents) learn(w election.Intents) {
 	n.mu.Lock()
+	was := n.now
 	n.now, n.known = w, true
 	n.mu.Unlock()
+	n.tell(was, w)
 	n.news.wake()
+}
+
+// tell logs what operators have ordered since, and who: as whoever wrote it to ZooKeeper says.
+func (n *intents) tell(was, now election.Intents) {
+	c, confirmed := now.Control, was.Control.Confirmed
+	switch {
+	case c.Paused && !was.Control.Paused:
+		n.log.Info("paused: automatic takeovers are off", "by", c.By, "why", c.Why)
+	case !c.Paused && was.Control.Paused:
+		n.log.Info("automatic takeovers are on again", "by", c.By)
+	}
+	switch d := now.Drained; {
+	case d != nil && (was.Drained == nil || was.Drained.ID != d.ID):
+		n.log.Info("this node is drained", "by", d.By, "why", d.Why)
+	case d == nil && was.Drained != nil:
+		n.log.Info("this node is no longer drained", "by", now.Undrained)
+	}
+	if f := c.Confirmed; f != nil && (confirmed == nil || !confirmed.At.Equal(f.At)) {
+		n.log.Info("an operator confirmed that the program of a node is dead", "node", f.Node, "token", f.Token, "by", f.By)
+	}
 }
 
 func (n *intents) erase() {
@@ -125,7 +147,7 @@ func (n *intents) ordered(token int64) order {
 	if d := now.Drained; d != nil && !c.Paused && d.ID != n.done.Forced {
 		if n.leaves != d.ID {
 			n.leaves = d.ID
-			n.log.Info("this node is drained: another one is to take the service", "token", token, "why", d.Words())
+			n.log.Info("another node is to take the service", "token", token, "why", d.Words())
 		}
 		return orderSwitchover
 	}

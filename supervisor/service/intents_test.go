@@ -1,6 +1,7 @@
 package service
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -157,4 +158,28 @@ func TestAForcedOrderCountsOnce(t *testing.T) {
 	if n.follow(); n.forced() {
 		t.Error("forced again")
 	}
+}
+
+// The log alone says who ordered what, and why: for what needs nothing done here as well.
+func TestEachOrderIsOneLineWithWhoOrderedIt(t *testing.T) {
+	var log strings.Builder
+	n := &intents{node: "a", log: hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true}), news: newNews()}
+	says := func(now election.Intents, want string) {
+		t.Helper()
+		log.Reset()
+		n.learn(now)
+		n.learn(now)
+		if got := strings.TrimSpace(log.String()); got != strings.TrimSpace("[INFO]  "+want) && (want != "" || got != "") {
+			t.Errorf("it logs %q, not %q", got, want)
+		}
+	}
+	paused, resumed := election.Control{Paused: true, By: "ann (root)@op", Why: "disks"}, election.Control{By: "bob@op"}
+	says(election.Intents{}, "")
+	says(election.Intents{Control: paused}, `paused: automatic takeovers are off: by="ann (root)@op" why=disks`)
+	says(election.Intents{Control: resumed}, "automatic takeovers are on again: by=bob@op")
+	says(election.Intents{Drained: &election.Drained{ID: 1, By: "ann@op", Why: "disks"}}, "this node is drained: by=ann@op why=disks")
+	says(election.Intents{Undrained: "bob@op"}, "this node is no longer drained: by=bob@op")
+	sworn := election.Control{Confirmed: &election.Confirmed{Node: "b", Token: 7, By: "ann@op", At: time.Unix(1, 0)}}
+	says(election.Intents{Control: sworn}, "an operator confirmed that the program of a node is dead: node=b token=7 by=ann@op")
+	says(election.Intents{}, "")
 }

@@ -36,7 +36,7 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	}
 	hook := errors.Is(why, unit.ErrHook)
 	ok := succeeded(why)
-	v.mem.story.failure = why.Error()
+	v.mem.story.failure, v.mem.unstarted = why.Error(), unstarted != nil
 	now := time.Now().UTC()
 	v.mem.story.exit, v.mem.story.exited = why.Error(), &now
 	before := v.mem.restarts
@@ -147,7 +147,7 @@ func (t *stay) Wait(ctx context.Context) role.Event {
 	var preferred <-chan time.Time
 	for {
 		changed := v.applyConfig()
-		v.view.logPause()
+		v.view.announceChange()
 		switch t.ordered() {
 		case orderSwitchover:
 			return role.Event{Kind: role.SwitchAsked}

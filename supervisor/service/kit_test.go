@@ -138,11 +138,23 @@ func (e *ensemble) dial() net.Conn {
 
 // byHand writes a znode as an operator would.
 func (e *ensemble) byHand(path, data string) {
+	e.connected(func(conn *zk.Conn) error { _, err := conn.Set(path, []byte(data), -1); return err })
+}
+
+// make makes one.
+func (e *ensemble) make(path, data string) {
+	e.connected(func(conn *zk.Conn) error {
+		_, err := conn.Create(path, []byte(data), 0, zk.WorldACL(zk.PermAll))
+		return err
+	})
+}
+
+func (e *ensemble) connected(do func(*zk.Conn) error) {
 	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, e.timeout, zk.WithLogInfo(false),
 		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return e.dial(), nil }))
 	if err == nil {
 		defer conn.Close()
-		_, err = conn.Set(path, []byte(data), -1)
+		err = do(conn)
 	}
 	if err != nil {
 		e.t.Error(err)

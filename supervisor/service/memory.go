@@ -18,6 +18,7 @@ type memory struct {
 	place      election.CarriedCandidate // the znodes that the previous candidate could not delete
 	story      story
 	restarts   restarts
+	unstarted  bool // the program could not be started here, for a cause of this host, when the service was given up last
 	preference preference
 }
 

@@ -163,7 +163,7 @@ func (t *stay) attend(ctx context.Context) (well time.Duration) {
 				continue
 			}
 			run.Reconfigure(v.conf.Service)
-			v.view.logPause()
+			v.view.announceChange()
 			t.obey(watching, ready == nil)
 			preferred = t.rival(preferred)
 			if ready == nil {

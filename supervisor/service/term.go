@@ -35,6 +35,7 @@ type term struct {
 
 // beginTerm begins with a claim whose breadcrumb lists effects.
 func (t *stay) beginTerm(claim *election.Claim, listed election.Effects) {
+	t.v.mem.unstarted = false
 	t.term, t.run = term{claim: claim, entry: newEntry(claim.Token), listed: listed}, run{}
 }
 

@@ -34,7 +34,6 @@ type view struct {
 	unpromoted string     // why no copy of a replicated service is promoted
 	ready      bool       // the programs run and are ready
 	agent      string     // where others reach this node's agent
-	halted     bool       // whether the present pause was logged
 	retry      *time.Time // when this node tries again after a failure
 
 	announcer announcer
@@ -200,18 +199,4 @@ func (w *view) showBar(bar role.Bar, why string) {
 	if !paused {
 		w.announce()
 	}
-}
-
-// logPause logs that a pause has begun or ended while this node is active.
-func (w *view) logPause() {
-	c := w.intents.control()
-	if w.halted != c.Paused {
-		w.halted = c.Paused
-		if w.halted {
-			w.log.Info("paused: automatic takeovers are off, and the program keeps running here", "why", c.Words())
-		} else {
-			w.log.Info("automatic takeovers are on again")
-		}
-	}
-	w.announceChange()
 }

@@ -63,11 +63,7 @@ func Main(duties Duties) (code int) {
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	debug.SetGCPercent(25)
 	box.ReserveThreads(threads)
-	for _, score := range []string{"-1000", "-500", "0"} {
-		if os.WriteFile("/proc/self/oom_score_adj", []byte(score), 0) == nil {
-			break
-		}
-	}
+	box.Spare(-1000)
 	g, err := newGuardian(socket, duties)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "guardian:", err)

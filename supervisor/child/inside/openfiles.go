@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
 )
 
 // Go raises the soft limit of open files to the hard one when a program starts. The programs, and the one that a supervisor becomes, get the
@@ -47,8 +49,12 @@ func limitFiles(soft, hard uint64) error {
 	return nil
 }
 
-// AsStarted adds the soft limit of open files that this process was started with to a program's settings, unless they have one.
+// AsStarted adds the soft limit of open files, and the score for a lack of memory, that this process was started with to a program's
+// settings, unless they have one.
 func (s Settings) AsStarted() Settings {
+	if s.OOMScoreAdj == nil {
+		s.OOMScoreAdj = box.Exposed()
+	}
 	was := givenUp.Load()
 	if was == nil || slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Name == was.Name }) {
 		return s

@@ -102,6 +102,10 @@ var pressing = make(chan struct{}, 1)
 
 // compressAll compresses what was rotated, until ctx ends.
 func (f *file) compressAll(ctx context.Context) {
+	if dir, name, err := safefile.DirOf(f.path, f.writer()); err == nil { // a supervisor that was killed may have left it
+		_ = dir.Remove(draftOf(name))
+		dir.Close()
+	}
 	for {
 		for {
 			more, err := f.compressOne(ctx)
@@ -119,6 +123,9 @@ func (f *file) compressAll(ctx context.Context) {
 		}
 	}
 }
+
+// draftOf is where a log's rotated file is compressed.
+func draftOf(name string) string { return "." + name + ".gz.tmp" }
 
 // compressOne compresses the oldest that is not. false: there is none.
 func (f *file) compressOne(ctx context.Context) (bool, error) {
@@ -142,8 +149,8 @@ func (f *file) compressOne(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	draft := "." + name + ".gz.tmp"
-	_ = dir.Remove(draft) // of a supervisor that was killed
+	draft := draftOf(name)
+	_ = dir.Remove(draft) // of an attempt that failed
 	defer func() { _ = dir.Remove(draft) }()
 	done := make(chan error, 1)
 	go func() { // its thread ends with it, and so does the thread's low priority

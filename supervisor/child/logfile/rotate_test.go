@@ -160,6 +160,20 @@ func TestCompressionIsTakenUpAgain(t *testing.T) {
 	}
 }
 
+// There may be nothing to compress again by then.
+func TestADraftOfAKilledSupervisorIsRemoved(t *testing.T) {
+	for _, press := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "app.log")
+		draft := filepath.Join(filepath.Dir(path), ".app.log.gz.tmp")
+		if err := os.WriteFile(draft, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, end := running(t, Config{Path: path, MaxSize: 1000, Keep: 3, Compress: press})
+		soon(t, "the draft is gone", func() bool { _, err := os.Stat(draft); return err != nil })
+		end()
+	}
+}
+
 // A program's user may put a file of any size where a rotated one is expected, and one log at a time is compressed.
 func TestAFileThatNoRotationLeftIsNotCompressed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")

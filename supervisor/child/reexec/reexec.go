@@ -58,7 +58,9 @@ func Become(path string, argv, env []string, state json.RawMessage) error {
 	}
 	entry := handoverEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(wire.Now()), 10)
 	inside.LowerOpenFiles()
+	box.Expose()
 	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, append(WithoutState(env), entry)))
+	box.Spare(box.Spared)
 	return errors.Join(err, inside.RaiseOpenFiles())
 }
 

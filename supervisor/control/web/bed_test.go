@@ -171,7 +171,7 @@ func (c *fakeCluster) Drain(ctx context.Context, d control.Draining) (bool, []co
 	return true, []control.Departure{{Service: "db"}}, err
 }
 
-func (c *fakeCluster) Undrain(ctx context.Context, node string) (bool, error) {
+func (c *fakeCluster) Undrain(ctx context.Context, node, _ string) (bool, error) {
 	return false, c.order(ctx, "db", "undrain "+node)
 }
 

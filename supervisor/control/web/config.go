@@ -36,7 +36,7 @@ type cluster interface {
 	Restart(ctx context.Context, service, by string) error
 	Reload(ctx context.Context, service, by string) error
 	Drain(ctx context.Context, d control.Draining) (changed bool, leaving []control.Departure, err error)
-	Undrain(ctx context.Context, node string) (changed bool, err error)
+	Undrain(ctx context.Context, node, by string) (changed bool, err error)
 	// Close gives up what the other calls keep from one to the next. They may be called again.
 	Close()
 }

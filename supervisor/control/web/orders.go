@@ -201,7 +201,7 @@ func (c *clerk) do(ctx context.Context, kind, name, order, by string, v request)
 		got["changed"], got["services"], err = c.cluster.Drain(ctx, control.Draining{Node: name, By: by, Why: v.Reason, Force: v.Force})
 	case "undrain":
 		got["drained"] = false
-		got["changed"], err = c.cluster.Undrain(ctx, name)
+		got["changed"], err = c.cluster.Undrain(ctx, name, by)
 	default:
 		paused := order == "pause"
 		if !paused {

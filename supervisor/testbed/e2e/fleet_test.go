@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func TestAConfigBehindALinkedDirectoryIsFollowed(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(dir, "etc"), 0o700))
 	must(t, os.Symlink("rel/0", filepath.Join(dir, "current")))
 	must(t, os.Symlink("../current/u.yaml", filepath.Join(dir, "etc", "u.yaml")))
-	f.FromFile(t, a, filepath.Join(dir, "etc", "u.yaml"))
+	s := f.FromFile(t, a, filepath.Join(dir, "etc", "u.yaml"))
 	f.AllOn(t, "a", 0)
 	must(t, os.Symlink("rel/1", filepath.Join(dir, "current.new")))
 	must(t, os.Rename(filepath.Join(dir, "current.new"), filepath.Join(dir, "current")))
@@ -67,6 +68,10 @@ func TestAConfigBehindALinkedDirectoryIsFollowed(t *testing.T) {
 		must(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o700))
 		text := "services: {" + name + ": {" + kit.Command(f.Of[name].Child("every=5ms")) + "}}\n"
 		must(t, os.WriteFile(filepath.Join(dir, "conf.d", name+".yaml"), []byte(text), 0o600))
+		if name == "fourth" { // the third one's file is gone, and that alone stops nothing
+			kit.Until(t, soon, "it is told", func() bool { return s.Says("third.yaml gives no services any more (third)") })
+			s.Signal(syscall.SIGHUP)
+		}
 		f.Of[name].Next(t, soon, 0)
 	}
 }

@@ -36,6 +36,7 @@ func formats() map[string]any {
 		"znode ActiveBreadCrumb":          &election.BreadCrumb{},
 		"znode members/NODE":              &election.Member{},
 		"znode control":                   &election.Control{},
+		"znode drained":                   &election.Undrained{},
 		"znode drained/NODE":              &election.Drained{},
 		"znode copies":                    &election.Promotion{},
 		"znode copies/NODE":               &election.CopyReport{},

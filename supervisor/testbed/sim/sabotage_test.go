@@ -103,7 +103,7 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/run.go", "			t.obey(watching, ready == nil)\n			preferred = t.rival(preferred)\n", "			t.obey(watching, ready == nil)\n			_ = t.rival(preferred)\n"},
 	}},
 	{"ignore orders while nothing runs", []change{
-		{"supervisor/service/judge.go", "		v.view.logPause()\n		switch t.ordered() {\n", "		v.view.logPause()\n		switch orderNone {\n"},
+		{"supervisor/service/judge.go", "		v.view.announceChange()\n		switch t.ordered() {\n", "		v.view.announceChange()\n		switch orderNone {\n"},
 		drills,
 	}},
 	{"report good health while nothing runs", []change{

@@ -1,4 +1,4 @@
-package e2e
+package page
 
 import (
 	"fmt"
@@ -198,7 +198,7 @@ func TestThePageFitsAPhone(t *testing.T) {
 	page.until(".orders", "Switch over")
 	page.press(".switchover")
 	page.until(".said", "Done: active on b")
-	p.order(t, p.Lab.Host(t, "op"), "pause", p.Options.Service, "--reason", strings.Repeat("reasonable", 30))
+	p.pause(t, p.Lab.Host(t, "op"), strings.Repeat("reasonable", 30))
 	page.until(".faults", "reasonable")
 	js[struct{}](page, "document.querySelector('details').open = true")
 	page.until("article details ol", "switchover")

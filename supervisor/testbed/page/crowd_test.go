@@ -1,4 +1,4 @@
-package e2e
+package page
 
 import (
 	"context"
@@ -182,7 +182,7 @@ func (c *crowd) Drain(_ context.Context, d control.Draining) (bool, []control.De
 	return true, []control.Departure{{Service: "billing-000"}}, nil
 }
 
-func (c *crowd) Undrain(_ context.Context, node string) (bool, error) {
+func (c *crowd) Undrain(_ context.Context, node, _ string) (bool, error) {
 	c.order("undrain", node)
 	c.mu.Lock()
 	defer c.mu.Unlock()
