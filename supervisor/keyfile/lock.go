@@ -130,3 +130,18 @@ func (s *Store) leave(file *os.File, name, of string) {
 		return struct{}{}, folder.Remove(name)
 	}, nil)
 }
+
+// Held reports whether a process holds the store's file, as Share does.
+func (s *Store) Held() bool {
+	folder, err := Folder(s.Dir, false)
+	if err != nil {
+		return false
+	}
+	defer folder.Close()
+	file, err := folder.Open(s.Name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
