@@ -15,12 +15,12 @@ func TestTheListOfServersNamesNoFile(t *testing.T) {
 	} {
 		now := base
 		now.Servers = servers
-		if clusterOf(now) != clusterOf(base) {
+		if ClusterOf(now) != ClusterOf(base) {
 			t.Errorf("%s: what lies there is not found", name)
 		}
 	}
 	for _, other := range []Config{{Root: "/v"}, {Root: "/u", Cluster: "b"}, {Root: "/u/b"}} {
-		if clusterOf(other) == clusterOf(base) {
+		if ClusterOf(other) == ClusterOf(base) {
 			t.Errorf("%s %q has the files of another cluster", other.Root, other.Cluster)
 		}
 	}

@@ -45,7 +45,7 @@ func (n *Neighbours) join(name string, onlyAlone bool) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), joinWithin)
 	defer cancel()
-	store := keyfile.Store{Dir: n.dir, Name: fileOf(n.cfg.Node, name, clusterOf(n.cfg)) + heldFile}
+	store := keyfile.Store{Dir: n.dir, Name: fileOf(n.cfg.Node, name, ClusterOf(n.cfg)) + heldFile}
 	said, leave, err := store.Share(ctx, strconv.Itoa(os.Getpid())+" "+strings.Join(n.cfg.Servers, " "))
 	if err != nil { // nothing else is kept there then
 		n.log.Debug("cannot see whether another supervisor here has this service", "service", name, "error", err)
@@ -95,7 +95,7 @@ func (n *Neighbours) leave() {
 // Unfound is a file in one of the folders that a supervisor of this node has left for a service, under this root and another zookeeper.name;
 // "": there is none. One that runs now is not meant.
 func Unfound(cfg Config, name string, folders ...string) string {
-	root, ours := ClusterName(cfg.Root, ""), clusterOf(cfg)
+	root, ours := ClusterName(cfg.Root, ""), ClusterOf(cfg)
 	for _, dir := range append([]string{notify.DefaultDir(), unit.LastingFolder()}, folders...) {
 		found, _ := filepath.Glob(filepath.Join(dir, fileOf(cfg.Node, name, root)+"*.*")) // the pattern is well formed
 		for _, path := range found {

@@ -40,7 +40,7 @@ func NewSessionRecord(cfg Config) *SessionRecord { return sessionRecordIn(notify
 func sessionRecordIn(dir string, cfg Config) *SessionRecord {
 	h := fnv.New64a()
 	fmt.Fprint(h, cfg.Node)
-	name := strconv.FormatUint(h.Sum64(), 36) + "." + clusterOf(cfg) + sessionFile
+	name := strconv.FormatUint(h.Sum64(), 36) + "." + ClusterOf(cfg) + sessionFile
 	return &SessionRecord{node: cfg.Node, store: &keyfile.Store{Dir: dir, Name: name}, log: cfg.Logger}
 }
 
@@ -218,12 +218,12 @@ type memory struct {
 
 // NewMemory is the memory of a real machine.
 func NewMemory(cfg Config) service.Memory {
-	return &memory{node: cfg.Node, cluster: clusterOf(cfg), servers: cfg.Servers, log: cfg.Logger, stores: map[string]*keyfile.Store{}}
+	return &memory{node: cfg.Node, cluster: ClusterOf(cfg), servers: cfg.Servers, log: cfg.Logger, stores: map[string]*keyfile.Store{}}
 }
 
 // Forget removes what nodes of this machine remember of a server whose data begins anew, as an embedded one's does.
 func Forget(root, server string) {
-	files, _ := filepath.Glob(filepath.Join(notify.DefaultDir(), "*."+clusterOf(Config{Root: root})+".known")) // the pattern is well formed
+	files, _ := filepath.Glob(filepath.Join(notify.DefaultDir(), "*."+ClusterOf(Config{Root: root})+".known")) // the pattern is well formed
 	for _, file := range files {
 		var k kept
 		data, err := os.ReadFile(file)

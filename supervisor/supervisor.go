@@ -66,6 +66,7 @@ type Config struct {
 	Watchdog *config.Watchdog                        // nil: none is used
 	Memory   service.Memory                          // nil: there is none
 	Notes    func(service string) unit.Notes         // where is noted how to undo oneshots; nil: in files
+	Owing    func() []string                         // the services of which something is noted there; nil: those in files
 	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
 	// Lacks is why this machine could not start a service now; it may hang with a file system. nil: that is never looked at.
 	Lacks         func(config.Service) error
@@ -215,7 +216,10 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 		s.roster.reinstate(s.left)
 		s.log.Info("continuing after the upgrade: this process took over from its previous version", "from", cmp.Or(s.left.Build, "unknown"), "to", cfg.Version, "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
 	}
-	s.addIndebted(unit.Indebted(cfg.Node, clusterOf(cfg)))
+	if cfg.Owing == nil {
+		cfg.Owing = func() []string { return unit.Indebted(cfg.Node, ClusterOf(cfg)) }
+	}
+	s.addIndebted(cfg.Owing())
 	// The guardians start at the same time as the session. They end last.
 	standing, fail := context.WithCancelCause(ctx)
 	guarding, leave := context.WithCancel(context.WithoutCancel(ctx))
@@ -302,7 +306,7 @@ func (s *supervisor) showWatchdog() {
 // shared makes the parts that all services of this node use.
 func (s *supervisor) shared() *service.LocalNode {
 	n := &service.LocalNode{
-		Self: s.self, Root: s.cfg.Root, Cluster: clusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard }, Commands: s.commands,
+		Self: s.self, Root: s.cfg.Root, Cluster: ClusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard }, Commands: s.commands,
 		Promises: s.promises, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory, Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken,
 		AgentAddress: s.cfg.Agent.address,
 	}
@@ -315,11 +319,11 @@ func (s *supervisor) shared() *service.LocalNode {
 // service makes a service from its config.
 func (s *supervisor) service(c service.Conf) *service.Service { return service.New(s.shared(), c) }
 
-// clusterOf names the cluster, in characters that fit into a file name. The list of servers has no part in it: whoever adds one is still to find
+// ClusterOf names the cluster, in characters that fit into a file name. The list of servers has no part in it: whoever adds one is still to find
 // what the previous supervisor has left.
-func clusterOf(cfg Config) string { return ClusterName(cfg.Root, cfg.Cluster) }
+func ClusterOf(cfg Config) string { return ClusterName(cfg.Root, cfg.Cluster) }
 
-// ClusterName is clusterOf by zookeeper.root and zookeeper.name. All names of one root have the same beginning, up to a dash.
+// ClusterName is ClusterOf by zookeeper.root and zookeeper.name. All names of one root have the same beginning, up to a dash.
 func ClusterName(root, name string) string {
 	hash := func(text string) string {
 		h := fnv.New64a()
