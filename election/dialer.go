@@ -115,6 +115,7 @@ func (d *dialer) Connected() { d.hosts.connected() }
 
 // open is the client's Dialer.
 func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
+	d.kick() // the client comes back a moment before it closes the previous one, which counts in the server's maxClientCnxns
 	select {
 	case <-time.After(d.hosts.pause()):
 	case <-d.ctx.Done():

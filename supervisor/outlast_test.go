@@ -19,10 +19,11 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
+	"understudy/supervisor/testbed/apart"
 	"understudy/supervisor/witness"
 )
 
-func TestMain(m *testing.M) { os.Exit(m.Run()) }
+func TestMain(m *testing.M) { os.Exit(apart.Run(m)) }
 
 // cgroupMount is where this machine's cgroups are.
 func cgroupMount(t *testing.T) string {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -39,7 +40,7 @@ func NewSessionRecord(cfg Config) *SessionRecord { return sessionRecordIn(notify
 func sessionRecordIn(dir string, cfg Config) *SessionRecord {
 	h := fnv.New64a()
 	fmt.Fprint(h, cfg.Node)
-	name := strconv.FormatUint(h.Sum64(), 36) + "." + clusterOf(cfg) + sessionFile
+	name := strconv.FormatUint(h.Sum64(), 36) + "." + ClusterOf(cfg) + sessionFile
 	return &SessionRecord{node: cfg.Node, store: &keyfile.Store{Dir: dir, Name: name}, log: cfg.Logger}
 }
 
@@ -208,6 +209,7 @@ func (s *supervisor) closeLeft(ctx context.Context, left *leftSession) {
 // memory is what this node knows of its services, in files that are gone after a boot, when no lease of before lasts.
 type memory struct {
 	node, cluster string
+	servers       []string
 	log           hclog.Logger
 
 	mu     sync.Mutex // guards stores
@@ -216,14 +218,16 @@ type memory struct {
 
 // NewMemory is the memory of a real machine.
 func NewMemory(cfg Config) service.Memory {
-	return &memory{node: cfg.Node, cluster: clusterOf(cfg), log: cfg.Logger, stores: map[string]*keyfile.Store{}}
+	return &memory{node: cfg.Node, cluster: ClusterOf(cfg), servers: cfg.Servers, log: cfg.Logger, stores: map[string]*keyfile.Store{}}
 }
 
-// Forget removes what nodes of this machine remember of a cluster whose data begins anew, as an embedded server's does.
-func Forget(root string, servers ...string) {
-	for _, kind := range []string{".known", sessionFile} {
-		files, _ := filepath.Glob(filepath.Join(notify.DefaultDir(), "*."+clusterOf(Config{Root: root, Servers: servers})+kind)) // the pattern is well formed
-		for _, file := range files {
+// Forget removes what nodes of this machine remember of a server whose data begins anew, as an embedded one's does.
+func Forget(root, server string) {
+	files, _ := filepath.Glob(filepath.Join(notify.DefaultDir(), "*."+ClusterOf(Config{Root: root})+".known")) // the pattern is well formed
+	for _, file := range files {
+		var k kept
+		data, err := os.ReadFile(file)
+		if err == nil && json.Unmarshal(data, &k) == nil && slices.Equal(k.Servers, []string{server}) {
 			_ = os.Remove(file) // another user's stays, and its supervisors wait
 		}
 	}
@@ -233,6 +237,7 @@ func Forget(root string, servers ...string) {
 type kept struct {
 	Node    string        `json:"node"`
 	Service string        `json:"service"`
+	Servers []string      `json:"servers"` // as they were listed then
 	Known   service.Known `json:"known"`
 }
 
@@ -242,9 +247,7 @@ func (m *memory) of(name string) *keyfile.Store {
 	if s := m.stores[name]; s != nil {
 		return s
 	}
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s/%s", m.node, name)
-	s := &keyfile.Store{Dir: notify.DefaultDir(), Name: strconv.FormatUint(h.Sum64(), 36) + "." + m.cluster + ".known"}
+	s := &keyfile.Store{Dir: notify.DefaultDir(), Name: fileOf(m.node, name, m.cluster) + ".known"}
 	m.stores[name] = s
 	return s
 }
@@ -270,7 +273,7 @@ func (m *memory) Load(name string) service.Known {
 }
 
 func (m *memory) Save(name string, known service.Known) {
-	data, err := json.Marshal(kept{m.node, name, known})
+	data, err := json.Marshal(kept{m.node, name, m.servers, known})
 	if err == nil {
 		err = m.of(name).Save(data)
 	}

@@ -247,6 +247,11 @@ func (s *supervisor) apply(c Change) {
 	if c.Services == nil {
 		return
 	}
+	if err := s.cfg.Neighbours.occupy(c.Services); err != nil {
+		s.log.Error("the changed config is not taken up", "why", err)
+		s.notes.faulty(err.Error())
+		return
+	}
 	s.notes.warn(c.Warnings)
 	s.notes.noteSum(c.Sum)
 	added, changed, removed := s.roster.apply(c.Services)

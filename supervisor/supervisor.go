@@ -58,6 +58,7 @@ type Config struct {
 	Version  string
 	Servers  []string
 	Root     string
+	Cluster  string        // tells it from another one with this root on this machine; "": there is none
 	Timeout  time.Duration // of the ZooKeeper session
 	Floor    time.Duration // no server ever grants less; 0: unknown
 	Auth     *election.Auth
@@ -65,10 +66,12 @@ type Config struct {
 	Watchdog *config.Watchdog                        // nil: none is used
 	Memory   service.Memory                          // nil: there is none
 	Notes    func(service string) unit.Notes         // where is noted how to undo oneshots; nil: in files
+	Owing    func() []string                         // the services of which something is noted there; nil: those in files
 	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
 	// Lacks is why this machine could not start a service now; it may hang with a file system. nil: that is never looked at.
 	Lacks         func(config.Service) error
 	SessionRecord *SessionRecord // nil: nobody closes the session of a supervisor that is killed with its guardians
+	Neighbours    *Neighbours    // nil: there are none
 	Services      []service.Conf
 	Warnings      []string      // dangerous settings, a line each, for the status
 	Changes       <-chan Change // changes of the config while it runs; nil: none
@@ -199,6 +202,13 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 			return nil, fmt.Errorf("continue from the previous image of this process: %w", err)
 		}
 	}
+	defer cfg.Neighbours.leave()
+	if err := cfg.Neighbours.occupy(cfg.Services); err != nil {
+		if s.left == nil { // P7: what was handed over runs on
+			return nil, err
+		}
+		s.log.Error("two supervisors use the same files", "why", err)
+	}
 	for _, c := range cfg.Services {
 		s.roster.add(c).Show()
 	}
@@ -206,11 +216,10 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 		s.roster.reinstate(s.left)
 		s.log.Info("continuing after the upgrade: this process took over from its previous version", "from", cmp.Or(s.left.Build, "unknown"), "to", cfg.Version, "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
 	}
-	for _, name := range unit.Indebted(cfg.Node, clusterOf(cfg)) {
-		if !slices.ContainsFunc(cfg.Services, func(c service.Conf) bool { return c.Name == name }) {
-			s.roster.addRemoved(name)
-		}
+	if cfg.Owing == nil {
+		cfg.Owing = func() []string { return unit.Indebted(cfg.Node, ClusterOf(cfg)) }
 	}
+	s.addIndebted(cfg.Owing())
 	// The guardians start at the same time as the session. They end last.
 	standing, fail := context.WithCancelCause(ctx)
 	guarding, leave := context.WithCancel(context.WithoutCancel(ctx))
@@ -249,6 +258,18 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	return nil, err
 }
 
+// addIndebted adds the services that are not in the config, and for which a previous supervisor has left something to undo.
+func (s *supervisor) addIndebted(services []string) {
+	for _, name := range services {
+		if slices.Contains(s.roster.names(), name) {
+			continue
+		}
+		if dead, _ := s.cfg.Neighbours.join(name, true); dead {
+			s.roster.addRemoved(name)
+		}
+	}
+}
+
 // keepGuard keeps two guardians running until ctx ends.
 func (s *supervisor) keepGuard(ctx context.Context) error {
 	if s.left != nil {
@@ -285,7 +306,7 @@ func (s *supervisor) showWatchdog() {
 // shared makes the parts that all services of this node use.
 func (s *supervisor) shared() *service.LocalNode {
 	n := &service.LocalNode{
-		Self: s.self, Root: s.cfg.Root, Cluster: clusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard }, Commands: s.commands,
+		Self: s.self, Root: s.cfg.Root, Cluster: ClusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard }, Commands: s.commands,
 		Promises: s.promises, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory, Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken,
 		AgentAddress: s.cfg.Agent.address,
 	}
@@ -298,11 +319,21 @@ func (s *supervisor) shared() *service.LocalNode {
 // service makes a service from its config.
 func (s *supervisor) service(c service.Conf) *service.Service { return service.New(s.shared(), c) }
 
-// clusterOf names the cluster, in characters that fit into a file name.
-func clusterOf(cfg Config) string {
-	h := fnv.New64a()
-	fmt.Fprint(h, cfg.Root, slices.Sorted(slices.Values(cfg.Servers)))
-	return strconv.FormatUint(h.Sum64(), 36)
+// ClusterOf names the cluster, in characters that fit into a file name. The list of servers has no part in it: whoever adds one is still to find
+// what the previous supervisor has left.
+func ClusterOf(cfg Config) string { return ClusterName(cfg.Root, cfg.Cluster) }
+
+// ClusterName is ClusterOf by zookeeper.root and zookeeper.name. All names of one root have the same beginning, up to a dash.
+func ClusterName(root, name string) string {
+	hash := func(text string) string {
+		h := fnv.New64a()
+		fmt.Fprint(h, text)
+		return strconv.FormatUint(h.Sum64(), 36)
+	}
+	if name == "" {
+		return hash(root)
+	}
+	return hash(root) + "-" + hash(name)
 }
 
 // Owed names the effects of a target that was on this machine, in this boot now, which are not undone.

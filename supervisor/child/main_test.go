@@ -25,6 +25,7 @@ import (
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/testbed/apart"
 )
 
 const (
@@ -79,7 +80,7 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		_ = flag.Set("test.parallel", "6") // most of it is waiting
 	}
-	os.Exit(m.Run())
+	os.Exit(apart.Run(m))
 }
 
 // ticket is what the guardians of these tests close: they write a line to Log, saying whether anybody still holds Held.

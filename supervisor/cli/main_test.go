@@ -8,6 +8,7 @@ import (
 
 	"understudy/supervisor"
 	"understudy/supervisor/child/guardian"
+	"understudy/supervisor/testbed/apart"
 )
 
 // TestMain trusts whom the checkout belongs to, as if he had become root by sudo: it may be somebody else's than the tests' user. Guardians of
@@ -19,5 +20,5 @@ func TestMain(m *testing.M) {
 	if info, err := os.Stat("testdata"); err == nil {
 		_ = os.Setenv("SUDO_UID", strconv.FormatUint(uint64(info.Sys().(*syscall.Stat_t).Uid), 10))
 	}
-	m.Run()
+	apart.Run(m)
 }

@@ -87,7 +87,7 @@ func goesOnCommand() *cobra.Command {
 			again := runCommandWith(func(f *runFlags, cmd *cobra.Command, args []string) error {
 				c, err := f.load(cmd, args, false)
 				if err == nil {
-					p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, servers(c.Config))
+					p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, c.ZooKeeper.Name, servers(c.Config))
 				}
 				return err
 			})

@@ -80,7 +80,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		log.Warn("the host has no name", "error", err)
 	}
 	conf := supervisor.Config{
-		Node: c.Node, Host: host, File: f.configFile(), Sum: l.sum, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Timeout: c.ZooKeeper.SessionTimeout, Floor: c.ZooKeeper.MinSessionTimeout,
+		Node: c.Node, Host: host, File: f.configFile(), Sum: l.sum, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Cluster: c.ZooKeeper.Name, Timeout: c.ZooKeeper.SessionTimeout, Floor: c.ZooKeeper.MinSessionTimeout,
 		Auth: auth, TLS: secured(c), Logger: log, JSONLog: c.Log.Format == config.LogJSON, Handover: handover, Upgrade: supervisor.Upgrade{Asked: next.Asked, Become: func(state []byte) error { flush(); return next.Become(state) }}, Strangers: c.ZooKeeper.Strangers(),
 	}
 	conf.Stuck = func(service string, stood time.Duration, stack func() string) {
@@ -88,7 +88,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		os.Exit(1) // P4: nothing is cleaned up, the guardians end the programs, as after a crash
 	}
 	tellExposure(c.ZooKeeper, log)
-	next.Begin(handoff.OfferOf(conf.Node, conf.Root, conf.Servers), log)
+	next.Begin(handoff.OfferOf(conf.Node, conf.Root, conf.Cluster, conf.Servers), log)
 	if conf.Agent, err = listen(c, log); err != nil {
 		return l.placed(err)
 	}
@@ -111,6 +111,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	}
 	conf.Warnings = tellDangers(log, nil, l.warnings)
 	conf.Memory, conf.Lacks, conf.SessionRecord = supervisor.NewMemory(conf), config.Service.Lacks, supervisor.NewSessionRecord(conf)
+	conf.Neighbours = supervisor.NewNeighbours(conf)
 	var server *web.Server
 	if systemd != nil || c.HTTP.Listen != "" { // else nobody looks
 		board := web.NewBoard(wire.Now)

@@ -15,6 +15,7 @@ node: db-1
 zookeeper:
   servers: [zk1]
   root: /prod/understudy
+  name: second
   profile: fast
   session_timeout: 4s
   min_session_timeout: 3s
@@ -88,7 +89,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	want := &Config{
 		Node: "db-1",
 		ZooKeeper: ZooKeeper{
-			Servers: []ServerAddress{"zk1:2181"}, Root: "/prod/understudy", Profile: ProfileFast, SessionTimeout: 4 * time.Second, MinSessionTimeout: 3 * time.Second,
+			Servers: []ServerAddress{"zk1:2181"}, Root: "/prod/understudy", Name: "second", Profile: ProfileFast, SessionTimeout: 4 * time.Second, MinSessionTimeout: 3 * time.Second,
 			Auth: &ZooKeeperAuth{Scheme: "digest", File: "/etc/understudy/zk.secret"}, TrustedNetwork: true,
 			TLS: &ZooKeeperTLS{CAFile: "/etc/ca.pem", CertFile: "/etc/cert.pem", KeyFile: "/etc/key.pem", ServerName: "zk"},
 		},

@@ -9,6 +9,7 @@ import (
 type ZooKeeper struct {
 	Servers           []ServerAddress `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
 	Root              string          `yaml:"root" doc:"The path in ZooKeeper that everything is below."`
+	Name              string          `yaml:"name,omitempty" doc:"Tells this cluster's files on a host from those of another ensemble. Only needed where supervisors of two ensembles have the same root, node and service on one host. Default: none."`
 	Profile           Profile         `yaml:"profile,omitempty" doc:"fast, normal or wide. It sets defaults of session_timeout and grace_delay that go together (2s and 500ms, 6s and 2s, 15s and 3s). Default: as normal."` // read first
 	SessionTimeout    time.Duration   `yaml:"session_timeout" doc:"How long after its last sign of life a node's session expires, and other nodes take over."`
 	MinSessionTimeout time.Duration   `yaml:"min_session_timeout,omitempty" doc:"The shortest session timeout that any server may grant, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if no supervisor has read the grant. A session with a smaller grant is ended. Default: not known."`
@@ -55,6 +56,9 @@ func (z ZooKeeper) check(p place) {
 	}
 	if message := rootFault(z.Root); message != "" {
 		p.key("root").fault("%s", message)
+	}
+	if why := nameFault(z.Name); why != "" && p.key("name").given() {
+		p.key("name").fault("%s", why)
 	}
 	checkSessionTimeout(p.key("session_timeout"), z.SessionTimeout)
 	if p := p.key("min_session_timeout"); p.given() {

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"understudy/supervisor/keyfile"
 	"understudy/supervisor/wait"
 )
 
@@ -68,6 +70,7 @@ func (n *node) start(argv []string) error {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
+	cmd.Env = append(cmd.Env, keyfile.RunVariable+"="+filepath.Dir(n.log)) // beside those of this machine's own supervisors, and of another demo
 	// A group of its own: Ctrl-C is ours to pass on.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

@@ -17,7 +17,6 @@ import (
 
 	"understudy/election"
 	"understudy/election/zkmem"
-	"understudy/supervisor"
 	"understudy/supervisor/control"
 	"understudy/supervisor/wait"
 )
@@ -70,11 +69,6 @@ func perform(ctx context.Context, cfg Config, play func(*stage) error) (err erro
 	watched := make(chan error, 1)
 	work.Go(func() { watched <- s.watch(watching) })
 
-	defer func() {
-		for _, n := range s.nodes {
-			supervisor.Forget(root, n.gate.Addr().String())
-		}
-	}()
 	defer s.endAll(cfg.Hurry) // they give their locks back, so they go before what leads to ZooKeeper
 	for i := range cfg.Nodes {
 		n := &node{name: fmt.Sprintf("node-%d", i+1)}

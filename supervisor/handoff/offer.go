@@ -27,18 +27,19 @@ type Offer struct {
 	Handovers []int    `json:"handovers"`
 	Node      string   `json:"node"`
 	Root      string   `json:"root"`
+	Cluster   string   `json:"cluster,omitempty"` // zookeeper.name
 	Servers   []string `json:"servers"`
 }
 
 // OfferOf is this binary's, with a config of that node.
-func OfferOf(node, root string, servers []string) Offer {
-	return Offer{Handovers: Versions(), Node: node, Root: root, Servers: servers}
+func OfferOf(node, root, cluster string, servers []string) Offer {
+	return Offer{Handovers: Versions(), Node: node, Root: root, Cluster: cluster, Servers: servers}
 }
 
 // goesOnWith fails if a session of this process would not be one of the other binary's config.
 func (p Offer) goesOnWith(here Offer) error {
 	for _, c := range []struct{ key, there, here string }{
-		{"node", p.Node, here.Node}, {"zookeeper.root", p.Root, here.Root},
+		{"node", p.Node, here.Node}, {"zookeeper.root", p.Root, here.Root}, {"zookeeper.name", p.Cluster, here.Cluster},
 		{"zookeeper.servers", strings.Join(p.Servers, ", "), strings.Join(here.Servers, ", ")},
 	} {
 		if c.there != c.here {

@@ -12,6 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// RunVariable is an environment variable that gives the notes and sockets of supervisors another folder than /run/understudy, for what runs
+// beside this machine's own supervisors: the demonstration, and tests.
+const RunVariable = "UNDERSTUDY_RUN_DIR"
+
 // Folder opens a folder, unless it cannot be trusted: somebody else than root and this process's user can put in it what they like. With
 // sticky one is taken where they cannot put it in place of what is there, as in /tmp. What is done through the root is done in the
 // folder that was judged, whatever its path leads to by then.

@@ -30,10 +30,15 @@ type Notes interface {
 // user made is refused: where /run is open to all, as in some containers, they can make it before us, and swap it at any time.
 func debtsFolder() string { return cmp.Or(debtsDir, notify.DefaultDir()) }
 
-// lastingFolder is for what survives a boot. It is judged in the same way.
-func lastingFolder() string {
-	if lastingDir != "" || os.Geteuid() == 0 {
-		return cmp.Or(lastingDir, "/var/lib/understudy")
+// LastingFolder is for what survives a boot. It is judged in the same way.
+func LastingFolder() string {
+	switch run := debtsFolder(); {
+	case lastingDir != "":
+		return lastingDir
+	case run == os.Getenv(keyfile.RunVariable):
+		return filepath.Join(run, "lasting")
+	case os.Geteuid() == 0:
+		return "/var/lib/understudy"
 	}
 	home, _ := os.UserHomeDir() // "": then nothing can be noted there, and nothing is done
 	return filepath.Join(home, ".local", "state", "understudy")
@@ -53,7 +58,7 @@ func debtsFile(c Config) Notes {
 		return c.Notes
 	}
 	name := debtsName(c.Node, c.Service) + "." + c.Cluster + ".undo"
-	return &files{&keyfile.Store{Dir: debtsFolder(), Name: name}, &keyfile.Store{Dir: lastingFolder(), Name: name, Durable: true}}
+	return &files{&keyfile.Store{Dir: debtsFolder(), Name: name}, &keyfile.Store{Dir: LastingFolder(), Name: name, Durable: true}}
 }
 
 func debtsName(node, service string) string {
@@ -106,7 +111,7 @@ func trusted(dir string) bool {
 
 // noted are the files of debts of this machine.
 func noted(pattern string) (all []debtFile, broken bool) {
-	for _, dir := range []string{debtsFolder(), lastingFolder()} {
+	for _, dir := range []string{debtsFolder(), LastingFolder()} {
 		folder, err := keyfile.Folder(dir, false)
 		if err != nil {
 			continue

@@ -30,13 +30,21 @@ var leftBehind sync.Once
 // a runtime directory of our own that is the one for temporary files itself: of a folder's name in it that can be guessed somebody
 // else may be the owner.
 func DefaultDir() string {
+	if dir := os.Getenv(keyfile.RunVariable); usable(dir) {
+		return dir
+	}
 	if os.Geteuid() == 0 {
 		return "/run/understudy"
 	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && ours(dir) && unix.Access(dir, unix.W_OK|unix.X_OK) == nil { // su leaves that of another user
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); usable(dir) {
 		return filepath.Join(dir, "understudy")
 	}
 	return tempDir()
+}
+
+// usable reports whether a folder that the environment names is ours: su leaves that of another user.
+func usable(dir string) bool {
+	return filepath.IsAbs(dir) && ours(dir) && unix.Access(dir, unix.W_OK|unix.X_OK) == nil
 }
 
 func ours(dir string) bool {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/apart"
 )
 
 const (
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 		os.Exit(userMain())
 	case senderRole:
 	default:
-		os.Exit(m.Run())
+		os.Exit(apart.Run(m))
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: os.Getenv("NOTIFY_SOCKET"), Net: "unixgram"})
 	for _, datagram := range os.Args[1:] {

@@ -134,6 +134,7 @@ func TestWhatFollowsFromASetup(t *testing.T) {
 		"one of three": {[]ServerStatus{server(same)}, six, "the config lists 1 of 3 servers"},
 		"purge":        {three(func(s *ServerStatus) { s.Purge = number(0) }), six, "zk1:2181 never deletes old snapshots"},
 		"connections":  {three(func(s *ServerStatus) { s.Clients = number(3) }), six, "takes 3 connections from one host"},
+		"too few":      {three(func(s *ServerStatus) { s.Clients = number(2) }), six, "so a short interruption ends a session"},
 		"unlimited":    {three(func(s *ServerStatus) { s.Clients = number(0) }), six, ""},
 		"old":          {three(func(s *ServerStatus) { s.Version = "3.4.14" }), six, "is ZooKeeper 3.4.14"},
 		"new":          {three(func(s *ServerStatus) { s.Version = "3.10.0" }), six, ""},

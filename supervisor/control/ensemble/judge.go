@@ -164,6 +164,9 @@ const purge = "autopurge.purgeInterval"
 // few is fewer connections than some supervisors, their guardians and the commands of an operator need from one host.
 const few = 10
 
+// least is a supervisor's connection, the one before it that the server still has, and a command's.
+const least = 3
+
 func (r Snapshot) settings(v *Findings) {
 	unknown := map[string][]string{}
 	for _, s := range r.Servers {
@@ -171,7 +174,11 @@ func (r Snapshot) settings(v *Findings) {
 			v.Warnings = append(v.Warnings, s.Address+" never deletes old snapshots (autopurge.purgeInterval is 0): once its disk is full, this server stops. Set it to 24")
 		}
 		if s.Clients != nil && *s.Clients > 0 && *s.Clients < few {
-			v.Warnings = append(v.Warnings, fmt.Sprintf("%s takes %d connections from one host (maxClientCnxns): a supervisor beyond that gets no session, so no program runs on its node", s.Address, *s.Clients))
+			then := "a supervisor beyond that gets no session, so no program runs on its node"
+			if *s.Clients < least {
+				then = "it refuses a supervisor that connects again while it has not noticed the end of the previous connection, so a short interruption ends a session. Allow 60"
+			}
+			v.Warnings = append(v.Warnings, fmt.Sprintf("%s takes %d connections from one host (maxClientCnxns): %s", s.Address, *s.Clients, then))
 		}
 		if s.Version != "" && older(s.Version) {
 			v.Warnings = append(v.Warnings, fmt.Sprintf("%s is ZooKeeper %s: Understudy is tested with 3.8 and 3.9", s.Address, s.Version))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/apart"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/zktest"
 )
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asMain) != "" {
 		os.Exit(run(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	os.Exit(apart.Run(m))
 }
 
 // A broken Understudy is found out. Each is broken so that the first fault that strikes shows it.

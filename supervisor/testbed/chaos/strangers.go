@@ -50,7 +50,7 @@ func notified(sup *kit.Supervisor) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/unix", sup.Pid)) // empty when it is gone
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
-		if path := words[len(words)-1]; strings.HasPrefix(path, "/run/understudy/usnotify-") {
+		if path := words[len(words)-1]; strings.Contains(path, "/usnotify-") {
 			return path
 		}
 	}

@@ -44,7 +44,7 @@ func TestReadyIsTheProgramsToSay(t *testing.T) {
 				}
 			}
 			kit.Until(t, soon, "it is starting", health("starting"))
-			stranger := exec.Command("sh", "-c", `for f in /run/understudy/*/* /run/understudy/*/socket $(sed -n 's|.* \(/run/understudy/.*\)|\1|p' /proc/net/unix); do
+			stranger := exec.Command("sh", "-c", `cd $UNDERSTUDY_RUN_DIR && for f in $PWD/*/* $PWD/*/socket $(sed -n "s|.* \($PWD/.*\)|\1|p" /proc/net/unix); do
 				for i in 1 2 3 4 5; do NOTIFY_SOCKET=$f systemd-notify --ready; done; done 2>/dev/null; true`)
 			stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65533, Gid: 65533}}
 			out, err := stranger.CombinedOutput()

@@ -4,6 +4,8 @@ import (
 	"os"
 	"runtime"
 	"testing"
+
+	"understudy/supervisor/testbed/apart"
 )
 
 // The first thread stands for the whole process where others look at its namespaces: it is kept for TestMain, so that no
@@ -11,7 +13,7 @@ import (
 func init() { runtime.LockOSThread() }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := apart.Run(m)
 	RemoveBinaries()
 	os.Exit(code)
 }

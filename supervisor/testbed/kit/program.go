@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"understudy/supervisor/testbed/apart"
 )
 
 // Program is a testing.TB for what outlives a single test, and for a program that is no test at all. A failure ends it
@@ -120,7 +122,7 @@ func (p *Program) Run(m *testing.M) {
 		fmt.Println("skipped by -short: it takes real servers and hosts")
 		os.Exit(0)
 	}
-	code := m.Run()
+	code := apart.Run(m)
 	p.Close()
 	RemoveBinaries()
 	os.Exit(code)

@@ -235,13 +235,13 @@ type note struct {
 type notes struct {
 	by   *gate
 	host *host
-	effectKey
+	fileKey
 }
 
 var _ unit.Notes = notes{}
 
 func (i *incarnation) notes(service string) unit.Notes {
-	return notes{i.gate, i.node.host, effectKey{i.node.name, service}}
+	return notes{i.gate, i.node.host, i.file(service)}
 }
 
 // Path implements unit.Notes.
@@ -255,7 +255,7 @@ func (n notes) Load() ([]byte, error) {
 	h := n.host
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	one, there := h.notes[n.effectKey]
+	one, there := h.notes[n.fileKey]
 	if !there {
 		return nil, fs.ErrNotExist
 	}
@@ -270,8 +270,8 @@ func (n notes) Save(data []byte, lasting bool) error {
 	h := n.host
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	if delete(h.notes, n.effectKey); data != nil {
-		h.notes[n.effectKey] = note{data, lasting}
+	if delete(h.notes, n.fileKey); data != nil {
+		h.notes[n.fileKey] = note{data, lasting}
 	}
 	return nil
 }
@@ -281,7 +281,13 @@ func (h *host) owed(t fencing.Target, boot string) []string {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	of := unit.TermRef{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}
-	return of.Owed(boot, h.notes[effectKey{t.Node, t.Service}].data)
+	var text []byte
+	for key, one := range h.notes {
+		if key.effectKey == (effectKey{t.Node, t.Service}) {
+			text = one.data
+		}
+	}
+	return of.Owed(boot, text)
 }
 
 // Owed implements host.Machine.

@@ -16,6 +16,7 @@ import (
 	"understudy/supervisor"
 	"understudy/supervisor/child/box"
 	machine "understudy/supervisor/host"
+	"understudy/supervisor/service"
 )
 
 // host is a machine: a clock, processes, and what holds them. World.mu guards it.
@@ -34,9 +35,10 @@ type host struct {
 	stuck   time.Time  // until then, what is killed does not die
 	holds   string     // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}
-	notes   map[effectKey]note  // of debts
-	locks   map[effectKey]*gate // of them
-	asides  map[*gate]struct{}  // processes that undo in guardians' place
+	notes   map[fileKey]note // of debts
+	known   map[fileKey]service.Known
+	locks   map[fileKey]*gate  // of debts
+	asides  map[*gate]struct{} // processes that undo in guardians' place
 }
 
 func (h *host) boot() string { return fmt.Sprintf("%s.boot%d", h.name, h.boots) }
@@ -78,6 +80,7 @@ type node struct {
 	hangs    atomic.Pointer[Fault]
 	ear      *ear // the newest
 	watchdog *device
+	lists    *rand.Rand // of servers
 }
 
 // incarnation is one supervisor process. It implements host.Machine.
@@ -86,6 +89,8 @@ type incarnation struct {
 	node    *node
 	number  int
 	boot    int
+	servers []string
+	cluster string // as the supervisor names it for its files
 	stop    context.CancelFunc
 	guard   *keeper         // World.mu guards this and what follows
 	asked   bool            // to stop

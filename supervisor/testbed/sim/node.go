@@ -18,7 +18,7 @@ func (n *node) start() {
 	if n.inc != nil || !n.host.on || w.course.over {
 		return
 	}
-	if wait := time.Until(n.down); wait > 0 {
+	if wait := time.Until(n.down); wait > 0 && !n.remembers() {
 		w.after(wait, n.start)
 		return
 	}
@@ -28,6 +28,7 @@ func (n *node) start() {
 	}
 	inc, ctx := n.bear()
 	w.say("%s: supervisor %d starts", n.name, inc.number)
+	inc.servers = n.listed()
 	n.run(ctx, inc, n.config(inc))
 }
 
@@ -74,11 +75,12 @@ func (n *node) comeBack() {
 func (n *node) config(inc *incarnation) supervisor.Config {
 	p := n.w.plan
 	cfg := supervisor.Config{
-		Node: n.name, Host: n.host.name, Version: "sim", Servers: p.servers(), Root: root, Timeout: cmp.Or(p.Asked, p.Timeout), Floor: p.Floor, Logger: newSink(inc),
+		Node: n.name, Host: n.host.name, Version: "sim", Servers: inc.servers, Root: root, Timeout: cmp.Or(p.Asked, p.Timeout), Floor: p.Floor, Logger: newSink(inc),
 		Strangers: p.Strangers, MostInTurn: p.InTurn, Machine: inc, Dial: inc.dial, Services: n.services(inc), Changes: inc.changes, Agent: inc.agent(), Notes: inc.notes, Copies: inc.copies,
 		Upgrade: supervisor.Upgrade{Asked: inc.upgrades, Become: inc.become}, Watchdog: p.watchdog(), Stuck: inc.stuck,
-		Broken: func(err error) { n.w.drills.violated("role", "%s: %v", n.name, err) },
+		Broken: func(err error) { n.w.drills.violated("role", "%s: %v", n.name, err) }, Memory: memory{inc}, Owing: inc.owing,
 	}
+	inc.cluster = supervisor.ClusterOf(cfg)
 	return cfg
 }
 
@@ -150,8 +152,9 @@ func (h *host) powerOff() {
 	for aside := range h.asides {
 		aside.kill()
 	}
-	h.trees, h.locks = map[string]*tree{}, map[effectKey]*gate{}
-	maps.DeleteFunc(h.notes, func(_ effectKey, one note) bool { return !one.lasting })
+	h.trees, h.locks = map[string]*tree{}, map[fileKey]*gate{}
+	maps.DeleteFunc(h.notes, func(_ fileKey, one note) bool { return !one.lasting })
+	clear(h.known)
 	h.stuck = time.Time{}
 	for _, n := range h.w.nodes {
 		if n.host == h {

@@ -101,7 +101,7 @@ type copiesView struct {
 	rng    *rand.Rand
 	data   map[effectKey]*revision
 	acked  map[string]*revision // by service: the newest that was acknowledged
-	notes  map[effectKey][]byte
+	notes  map[fileKey][]byte
 	flaws  map[effectKey]*copyFlaws
 	wiped  int             // how often ZooKeeper has lost its data
 	given  map[string]int  // by service: how often an operator has given data up
@@ -112,7 +112,7 @@ type copiesView struct {
 
 func newCopiesView(w *world) copiesView {
 	return copiesView{
-		world: w, rng: w.stream("copies"), data: map[effectKey]*revision{}, acked: map[string]*revision{}, notes: map[effectKey][]byte{}, odd: map[string]int{},
+		world: w, rng: w.stream("copies"), data: map[effectKey]*revision{}, acked: map[string]*revision{}, notes: map[fileKey][]byte{}, odd: map[string]int{},
 		flaws: map[effectKey]*copyFlaws{}, asks: map[string]bool{}, given: map[string]int{}, hiding: newHiding(),
 	}
 }
@@ -331,12 +331,12 @@ func (t *handle) joins(number uint64) {
 
 // copies is where a node keeps what its copies have followed: on a disk that outlasts a boot.
 func (i *incarnation) copies(service, _ string) replica.Store {
-	return copyNotes{i, effectKey{i.node.name, service}}
+	return copyNotes{i, i.file(service)}
 }
 
 type copyNotes struct {
 	inc *incarnation
-	effectKey
+	fileKey
 }
 
 // Load implements replica.Store.
@@ -347,7 +347,7 @@ func (n copyNotes) Load() ([]byte, error) {
 	w := n.inc.node.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	data, there := w.copies.notes[n.effectKey]
+	data, there := w.copies.notes[n.fileKey]
 	if !there {
 		return nil, fs.ErrNotExist
 	}
@@ -362,6 +362,6 @@ func (n copyNotes) Save(data []byte) error {
 	w := n.inc.node.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.copies.notes[n.effectKey] = data
+	w.copies.notes[n.fileKey] = data
 	return nil
 }

@@ -74,6 +74,9 @@ var sabotagesOfTerms = []sabotage{
 	{"a guardian closes the session although a death is unproved", []change{
 		{"election/ticket.go", "	if !how.all {\n		return nil\n	}\n", ""},
 	}},
+	{"name a node's files by its list of servers", []change{
+		{"supervisor/supervisor.go", "return ClusterName(cfg.Root, cfg.Cluster) }", "return ClusterName(cfg.Root, cfg.Cluster+fmt.Sprint(cfg.Servers)) }"},
+	}},
 	{"no quarantine after a loss of data", []change{
 		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid\n", "	return false\n"},
 	}},

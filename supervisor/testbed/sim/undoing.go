@@ -83,7 +83,7 @@ func (h *hands) Undo(number uint64, e guard.Effects) {
 }
 
 func (g *guardian) undo(n unit.Note, aside *gate) error {
-	store := notes{aside, g.host, effectKey{n.Node, n.Service}}
+	store := notes{aside, g.host, fileKey{effectKey{n.Node, n.Service}, n.Cluster}}
 	return n.Undo(context.Background(), store, unit.Means{Run: func(_ context.Context, d unit.Debt, command []string) error {
 		return g.host.runAside(aside, n, d, command)
 	}})
@@ -129,14 +129,14 @@ func (n notes) Lock(ctx context.Context) (unlock func(), err error) {
 			return nil, errCrashed
 		}
 		h.w.mu.Lock()
-		if holder := h.locks[n.effectKey]; holder == nil || !holder.alive() {
-			h.locks[n.effectKey] = n.by
+		if holder := h.locks[n.fileKey]; holder == nil || !holder.alive() {
+			h.locks[n.fileKey] = n.by
 			h.w.mu.Unlock()
 			return func() {
 				h.w.mu.Lock()
 				defer h.w.mu.Unlock()
-				if h.locks[n.effectKey] == n.by {
-					delete(h.locks, n.effectKey)
+				if h.locks[n.fileKey] == n.by {
+					delete(h.locks, n.fileKey)
 				}
 			}, nil
 		}

@@ -120,6 +120,7 @@ func (i *incarnation) become(legacy []byte) error {
 	w.after(0, i.stop)
 	next.stood, next.asked = maps.Clone(i.stood), i.asked
 	next.guard = i.guard.inherited(next, l)
+	next.servers = i.servers
 	cfg := n.config(next)
 	cfg.Handover = legacy
 	n.run(ctx, next, cfg)

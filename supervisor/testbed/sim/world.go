@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"understudy/supervisor/service"
 )
 
 // world is everything in one run: hosts, network, ZooKeeper, and who watches over the promises.
@@ -53,7 +55,7 @@ func newWorld(p *Plan) *world {
 	for n := range p.Hosts {
 		h := &host{
 			w: w, index: n, name: fmt.Sprintf("h%d", n+1), machine: fmt.Sprintf("machine%d", n+1), boots: 1, on: true,
-			trees: map[string]*tree{}, beings: map[*guardian]struct{}{}, notes: map[effectKey]note{}, locks: map[effectKey]*gate{}, asides: map[*gate]struct{}{},
+			trees: map[string]*tree{}, beings: map[*guardian]struct{}{}, notes: map[fileKey]note{}, known: map[fileKey]service.Known{}, locks: map[fileKey]*gate{}, asides: map[*gate]struct{}{},
 		}
 		h.rng, h.lags = w.stream(h.name), w.stream(h.name+" guardians")
 		h.rate = 1 + p.Drift*(2*h.rng.Float64()-1)
@@ -64,6 +66,7 @@ func newWorld(p *Plan) *world {
 	}
 	for n := range p.Nodes {
 		node := &node{w: w, index: n, name: fmt.Sprintf("n%d", n+1), host: w.hosts[n%p.Hosts]}
+		node.lists = w.stream(node.name + " servers")
 		node.watchdog = &device{node: node, holders: map[any]bool{}}
 		w.nodes = append(w.nodes, node)
 	}
@@ -79,7 +82,8 @@ func (w *world) stream(name string) *rand.Rand {
 
 // serverOf is the number of the server with that address.
 func serverOf(address string) int {
-	n, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(address, "zk"), ":2181"))
+	name, _, _ := strings.Cut(strings.TrimPrefix(address, "zk"), ":")
+	n, _ := strconv.Atoi(name)
 	return n - 1
 }
 

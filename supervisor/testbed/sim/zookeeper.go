@@ -94,6 +94,9 @@ func (sf *serverFaults) loseData(f Fault) (end func(), done bool) {
 	}
 	sf.say("zk: all data is lost")
 	sf.wipe()
+	if f.N%3 == 1 {
+		sf.unsettle(sf.nodes[f.N/3%len(sf.nodes)], standbyCrashes)
+	}
 	return nil, true
 }
 
@@ -177,7 +180,7 @@ func (sf *serverFaults) allKnow() bool {
 	return sf.allAsked()
 }
 
-// wipe loses all data. No supervisor is started before all leases of before have ended.
+// wipe loses all data.
 func (sf *serverFaults) wipe() {
 	sf.mu.Lock()
 	sf.check.wiped()
@@ -199,7 +202,7 @@ func (sf *serverFaults) elected() int64 {
 	return sf.newest
 }
 
-// keepDown has no supervisor start, which could not know of a loss, before all leases of before have ended. World.mu is held.
+// keepDown has no supervisor start that could not know of a loss before all leases of before have ended. World.mu is held.
 func (sf *serverFaults) keepDown() {
 	for _, n := range sf.nodes {
 		n.down = time.Now().Add(sf.plan.longest() + sf.plan.Tick)

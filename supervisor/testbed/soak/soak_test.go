@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/supervisor/testbed/apart"
 	"understudy/supervisor/testbed/kit"
 )
 
@@ -20,7 +21,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	code := m.Run()
+	code := apart.Run(m)
 	program.Close()
 	kit.RemoveBinaries()
 	os.Exit(code)

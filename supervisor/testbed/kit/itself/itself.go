@@ -12,6 +12,7 @@ import (
 	"understudy/supervisor/child/guardian"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/cli"
+	"understudy/supervisor/testbed/apart"
 )
 
 const (
@@ -39,7 +40,7 @@ func Main(m *testing.M) {
 // run gives the test binary its other name, unless another binary is to be tested.
 func run(m *testing.M) int {
 	if os.Getenv(variable) != "" {
-		return m.Run()
+		return apart.Run(m)
 	}
 	dir, err := os.MkdirTemp("", "understudy-itself-")
 	if err != nil {
@@ -59,5 +60,5 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	return apart.Run(m)
 }
