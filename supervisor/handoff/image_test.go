@@ -57,7 +57,7 @@ func TestNothingIsHandedOverWhenAnOrderToStopHasCome(t *testing.T) {
 
 // The next image would load what the files say at once, and stop what an emptied one does not give any more.
 func TestNoUpgradeWhileTheFilesMustNotBeLoaded(t *testing.T) {
-	here := OfferOf("a", "/r", nil)
+	here := OfferOf("a", "/r", "", nil)
 	answer, err := json.Marshal(here)
 	if err != nil {
 		t.Fatal(err)
