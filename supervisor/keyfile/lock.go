@@ -20,8 +20,11 @@ const lockAgain = 5 * time.Millisecond
 
 // Lock excludes other processes, and other stores of the same file, until unlock or the end of this process.
 func (s *Store) Lock(ctx context.Context) (unlock func(), err error) {
-	file, err := wait.Call(ctx, s.openLock, func(late *os.File, _ error) { late.Close() })
-	if err != nil {
+	file, err := touch(ctx, s, s.openLock, func(late *os.File) { late.Close() })
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("open %s.lock: %w: %w", s.Path(), wait.ErrNoAnswer, err)
+	case err != nil:
 		return nil, err
 	}
 	for {

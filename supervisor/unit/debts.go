@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"understudy/supervisor/keyfile"
+	"understudy/supervisor/wait"
 )
 
 // A oneshot may change the machine - an address, a mount - in a way that outlasts its process. We write down the command that undoes it
@@ -234,7 +233,7 @@ func (d *debts) load() {
 		err = fmt.Errorf("it is of %s on %s", left.Service, left.Node)
 	}
 	if err != nil {
-		if _, there := os.Lstat(d.store.Path()); errors.Is(err, keyfile.ErrNoAnswer) || there == nil { // who cannot see it owes nothing
+		if d.seen(err) {
 			d.log.Warn("cannot read which oneshots of a previous supervisor must still be undone", "service", d.service, "file", d.store.Path(), "error", err)
 			d.unreadable(err)
 		}
@@ -249,9 +248,18 @@ func (d *debts) load() {
 	}
 }
 
+// seen reports whether a file that cannot be read may be there: who cannot see it owes nothing.
+func (d *debts) seen(err error) bool {
+	if errors.Is(err, wait.ErrNoAnswer) {
+		return true
+	}
+	_, unseen := wait.Reached(context.Background(), &reach, func() (fs.FileInfo, error) { return os.Lstat(d.store.Path()) }, nil)
+	return unseen == nil || errors.Is(unseen, wait.ErrNoAnswer)
+}
+
 // unreadable notes that it is not known what to undo, if the folder is ours: in another's anybody may have put anything.
 func (d *debts) unreadable(why error) {
-	if !trusted(filepath.Dir(d.store.Path())) {
+	if foreign(why) {
 		return
 	}
 	d.mu.Lock()

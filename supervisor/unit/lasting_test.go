@@ -149,7 +149,12 @@ func TestOfTwoNotesTheLastingOneCounts(t *testing.T) {
 	}
 	addAll(t, u, 8, vipOf(8))
 	f, ok := u.debts.store.(*files)
-	if !ok || !there(f.lasting) || there(f.Store) || u.debts.store.Path() != f.lasting.Path() {
+	if !ok {
+		t.Fatal("it is in no file")
+	}
+	lasts, _ := f.lasting.There()
+	now, _ := f.Store.There()
+	if !lasts || now || u.debts.store.Path() != f.lasting.Path() {
 		t.Errorf("kept in %s", u.debts.store.Path())
 	}
 	if err := f.Store.Save([]byte("{}")); err != nil { // it was killed before it removed it
