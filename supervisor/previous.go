@@ -112,7 +112,8 @@ func (f *SessionRecord) load() *leftSession {
 func (f *SessionRecord) readFile() (*leftSession, error) {
 	data, err := f.store.Load()
 	if err == nil {
-		_, err = wait.Reached(context.Background(), &f.reach, func() (struct{}, error) { return struct{}{}, safefile.Own(f.store.Path(), safefile.Secret) }, nil)
+		own := func() (struct{}, error) { return struct{}{}, safefile.Own(f.store.Path(), safefile.Secret) }
+		_, err = wait.Reached(context.Background(), &f.reach, own, nil)
 	}
 	var left leftSession
 	if err == nil {

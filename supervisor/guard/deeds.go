@@ -10,8 +10,8 @@ type Deeds struct {
 	Killed    []string      // names of trees in which something ran, and which are proved dead
 	Alive     []string      // names of those that are not
 	Why       string        // why the newest lease ended
-	Undone    []string      // names of trees whose effects it has undone, itself or the other guardian, and the record is gone that listed them
-	Recorded  []string      // the same, but their record may still be there
+	Undone    []string      // names of trees whose effects it has undone, itself or the other guardian, and whose record is gone
+	Recorded  []string      // of those whose record may still be there
 	Left      []string      // of those whose effects are left
 	NotUndone error         // why
 	Took      time.Duration // from the order to the last proof

@@ -14,7 +14,8 @@ import (
 )
 
 // Store is a file in which this process leaves something to its successor, in a folder that nobody else can change. The file system may
-// hang: nobody waits for longer than wait.Reached does, nor while an earlier call hangs, and what was given last is what is written at last.
+// hang: nobody waits for longer than wait.Reached does, nor while an earlier call hangs, and what was given last is what is written at
+// last.
 type Store struct {
 	Dir, Name string
 	Durable   bool // what was saved outlasts a loss of power

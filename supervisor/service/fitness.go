@@ -79,8 +79,8 @@ func (p *precheck) stand(yes bool) {
 	}
 }
 
-// checkLacksEvery is how often a candidate looks for what this machine lacks, and checkDiskEvery whether a disk that failed works again. It is
-// written to no more often.
+// checkLacksEvery is how often a candidate looks for what this machine lacks, and checkDiskEvery whether a disk that failed works again,
+// which is written to no more often.
 const (
 	checkLacksEvery = time.Minute
 	checkDiskEvery  = 5 * time.Second

@@ -124,7 +124,8 @@ func (t TermRef) owed(boot string, all []debtFile) (names []string) {
 func (d *debts) add(one Debt) error {
 	err := d.save(d.change(func(all []Debt) []Debt { return append(all, one) }))
 	if err != nil {
-		d.change(func(all []Debt) []Debt { return all[:len(all)-1] })
+		before := d.change(func(all []Debt) []Debt { return all[:len(all)-1] })
+		_ = d.save(before) // a disk that answers late lists nothing that was not done
 		return fmt.Errorf("cannot note how to undo it, for a supervisor that is started after this one is killed: %w", err)
 	}
 	return nil

@@ -94,3 +94,25 @@ func TestNobodyWaitsForAStateDiskThatHangs(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// late is a disk that answers when nobody waits any more.
+type late struct {
+	Notes
+	text string
+}
+
+func (l *late) Save(data []byte, _ bool) error {
+	l.text = string(data)
+	return wait.ErrNoAnswer
+}
+
+// What was not done because it could not be noted is not noted either, once the disk answers.
+func TestALateDiskListsNothingThatWasNotDone(t *testing.T) {
+	u, disk := debtor(t, "a", "db", nil), &late{}
+	u.debts.store = disk
+	err := u.debts.add(vip)
+	if owed := (TermRef{Node: "a", Service: "db"}).Owed("", []byte(disk.text)); !errors.Is(err, wait.ErrNoAnswer) || len(owed) > 0 || u.Owes() {
+		t.Errorf("%v, noted: %q", err, owed)
+	}
+	u.debts.store = debtsFile(u.cfg)
+}

@@ -20,8 +20,8 @@ import (
 )
 
 // Notes is where one service's debts are kept for the next supervisor: where a boot of the machine loses them, or where they last. Load says
-// fs.ErrNotExist if there are none, and Save(nil, false) removes them. Lock excludes other processes that undo them. Try is why nothing could
-// be saved. None of them waits for a file system that hangs for longer than wait.Reached does.
+// fs.ErrNotExist if there are none, and Save(nil, false) removes them. Lock excludes other processes that undo them. Try is why nothing
+// could be saved. None of them waits for a file system that hangs for longer than wait.Reached does.
 type Notes interface {
 	Path() string
 	Try(lasting bool) error

@@ -51,7 +51,8 @@ func (l lastLog) line(d guard.Deeds) string {
 		log.Error("the supervisor is gone, and its guardian could not undo what oneshots did", append(facts, "not undone", strings.Join(d.Left, ", "), "error", d.NotUndone)...)
 	} else if len(d.Recorded) > 0 {
 		priority = "<3>"
-		log.Error("the supervisor is gone, and its guardian could not remove the record of what it has undone", append(facts, "recorded", strings.Join(d.Recorded, ", "))...)
+		facts = append(facts, "recorded", strings.Join(d.Recorded, ", "))
+		log.Error("the supervisor is gone, and its guardian could not remove the record of what it has undone", facts...)
 	} else if len(d.Killed) > 0 {
 		log.Warn("the supervisor died, its guardian killed the programs", facts...)
 	} else {
