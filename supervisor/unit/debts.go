@@ -122,13 +122,25 @@ func (t TermRef) owed(boot string, all []debtFile) (names []string) {
 
 // add notes a debt. P2: what a supervisor cannot find after this one is killed must not be done.
 func (d *debts) add(one Debt) error {
+	was := d.lasts()
+	if one.Lasts { // last may have failed
+		d.keep(one.Token)
+	}
 	err := d.save(d.change(func(all []Debt) []Debt { return append(all, one) }))
 	if err != nil {
+		d.keep(was)
 		before := d.change(func(all []Debt) []Debt { return all[:len(all)-1] })
 		_ = d.save(before) // a disk that answers late lists nothing that was not done
 		return fmt.Errorf("cannot note how to undo it, for a supervisor that is started after this one is killed: %w", err)
 	}
 	return nil
+}
+
+// keep has the note kept as that of a term whose effects may survive a boot.
+func (d *debts) keep(lasting int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lasting = lasting
 }
 
 func (d *debts) change(f func(all []Debt) []Debt) []Debt {
@@ -188,18 +200,14 @@ func (d *debts) restore(all []Debt, lasting int64) {
 
 // last has what the next term leaves noted where it survives a boot; token 0: nothing of it does. Nothing is owed.
 func (d *debts) last(token int64) error {
-	d.mu.Lock()
-	was := d.lasting
-	d.lasting = token
-	d.mu.Unlock()
+	was := d.lasts()
 	if was == token {
 		return nil
 	}
+	d.keep(token)
 	err := d.save(nil)
 	if err != nil { // the next call tries again
-		d.mu.Lock()
-		d.lasting = was
-		d.mu.Unlock()
+		d.keep(was)
 	}
 	return err
 }
