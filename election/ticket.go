@@ -104,7 +104,7 @@ func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead 
 	case !alive && how.previous != nil:
 		return ErrOverAlready
 	case !alive:
-		return nil // as wanted
+		return t.removeUndone(ctx, dial, server, dead)
 	}
 	if how.previous != nil {
 		err = c.recognize(t)
@@ -122,10 +122,37 @@ func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead 
 	return err
 }
 
+// removeUndone removes the records of a session that is over whose effects are undone: nobody else can know that they are, so no node would
+// start the service.
+func (t Ticket) removeUndone(ctx context.Context, dial DialFunc, server string, dead []Release) error {
+	dead = slices.DeleteFunc(slices.Clone(dead), func(r Release) bool { return !r.Undone })
+	if len(dead) == 0 {
+		return nil // as wanted
+	}
+	conn, err := dial(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	c := caller{conn: conn, late: true}
+	alive, err := c.takeOver(Ticket{Password: make([]byte, 16), Timeout: t.Timeout, Auth: t.Auth}) // a new one
+	switch {
+	case err != nil:
+		return err
+	case !alive:
+		return errors.New("no session to remove a record in")
+	}
+	err = c.release(ctx, t, dead)
+	_, closed := c.ask(request{jute.OpCloseSession, nil})
+	return cmp.Or(err, closed)
+}
+
 // caller sends requests, many at a time, and reads their answers.
 type caller struct {
 	conn net.Conn
 	xid  int32
+	late bool // the session is over: when its programs ended is noted, or not known
 	closing
 }
 
@@ -243,6 +270,9 @@ func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err
 			ops = append(ops, jute.DeleteOp(r.Lock, -1))
 		}
 		writes, of = append(writes, request{jute.OpMulti, ops}), append(of, r)
+		if c.late {
+			continue
+		}
 		note := note{cmp.Or(named.Token, crumb.Stat.Czxid), c.end} // a breadcrumb without a token was written together with the lock
 		notes = append(notes, request{jute.OpSetData, jute.SetData{Path: r.Dir + "/" + historyName, Data: encode(note), Version: -1}})
 	}
@@ -250,6 +280,8 @@ func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err
 	for i, a := range answers[min(len(notes), len(answers)):] {
 		if a.code == jute.BadVersion || a.code == jute.NoNode {
 			changed = append(changed, of[i])
+		} else if c.late && a.code != jute.OK {
+			err = fmt.Errorf("remove %s: %w", of[i].Crumb, a.code)
 		}
 	}
 	return changed, err

@@ -23,6 +23,7 @@ import (
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/safefile"
 	"understudy/supervisor/service"
+	"understudy/supervisor/wait"
 )
 
 // SessionRecord is what a supervisor leaves to the next one of its node on its machine, in case that it is killed together with its guardians: how
@@ -30,6 +31,7 @@ import (
 type SessionRecord struct {
 	node  string
 	store *keyfile.Store
+	reach wait.Reach
 	log   hclog.Logger
 	kept  bool // the note is this supervisor's
 }
@@ -111,7 +113,8 @@ func (f *SessionRecord) load() *leftSession {
 func (f *SessionRecord) readFile() (*leftSession, error) {
 	data, err := f.store.Load()
 	if err == nil {
-		err = safefile.Own(f.store.Path(), safefile.Secret)
+		own := func() (struct{}, error) { return struct{}{}, safefile.Own(f.store.Path(), safefile.Secret) }
+		_, err = wait.Reached(context.Background(), &f.reach, own, nil)
 	}
 	var left leftSession
 	if err == nil {

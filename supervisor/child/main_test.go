@@ -70,6 +70,9 @@ func TestMain(m *testing.M) {
 		runaway()
 	case len(os.Args) == 2 && os.Args[1] == headlessWord:
 		headless()
+	case len(os.Args) == 2 && os.Args[1] == imageWord:
+		fmt.Printf("%s: %s", os.Args[0], image())
+		os.Exit(0)
 	case os.Args[0] == tracerRole:
 		os.Exit(tracerMain())
 	case os.Args[0] == puppetRole:

@@ -65,6 +65,9 @@ func (s Spec) resolve() (*inside.Program, error) {
 	if err := prog.Check(); err != nil {
 		return nil, err
 	}
+	if prog.Path == inside.OwnBinary {
+		prog.Argv = append([]string{"understudy"}, s.Argv[1:]...) // its name in ps
+	}
 	if strings.Contains(prog.Path, "/") {
 		if s.Dir == "" && prog.Dir != "" { // relative to where the supervisor is
 			if at, err := filepath.Abs(prog.Path); err == nil {

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/config"
-	"understudy/supervisor/handoff"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/ocf"
 	"understudy/supervisor/service"
@@ -23,7 +22,7 @@ import (
 func services(c *config.Config, once bool, keys *agent.Keys) []service.Conf {
 	all := make([]service.Conf, 0, len(c.Services))
 	for _, name := range c.ServiceNames() {
-		v := service.Conf{Service: c.Services[name].Members(name, self(), agentMeta), Name: name, Once: once}
+		v := service.Conf{Service: c.Services[name].Members(name, inside.OwnBinary, agentMeta), Name: name, Once: once}
 		for _, m := range v.Fencing.Methods {
 			v.Fence = append(v.Fence, step(m, keys))
 		}
@@ -31,14 +30,6 @@ func services(c *config.Config, once bool, keys *agent.Keys) []service.Conf {
 	}
 	return all
 }
-
-// self is this binary, where an upgrade puts the next version: its programs are not started again for another path.
-var self = sync.OnceValue(func() string {
-	if path, err := handoff.OwnPlace(); err == nil {
-		return path
-	}
-	return "/proc/self/exe"
-})
 
 // agentMeta is what a resource agent says of itself; nothing, if it is not installed here: then its start action fails, and says so.
 func agentMeta(r ocf.Resource) ocf.Meta {

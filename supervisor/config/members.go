@@ -89,8 +89,9 @@ const (
 const agentDefault = 20 * time.Second
 
 // Members is the service with programs in place of its addresses and OCF resources. Each becomes a oneshot, whose undo is noted before it
-// can have an effect, and a program that watches it, so that the service fails with it. name is the service's, self this binary. meta is
-// asked for what an agent says of itself; what it does not know has defaults.
+// can have an effect, and a program that watches it, so that the service fails with it. name is the service's, self whoever runs a command
+// of it: a note of how to undo one may be of another version. meta is asked for what an agent says of itself; what it does not know has
+// defaults.
 func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Service {
 	var all []Process
 	for _, process := range s.Processes {

@@ -10,7 +10,8 @@ type Deeds struct {
 	Killed    []string      // names of trees in which something ran, and which are proved dead
 	Alive     []string      // names of those that are not
 	Why       string        // why the newest lease ended
-	Undone    []string      // names of trees whose effects it has undone, itself or the other guardian
+	Undone    []string      // names of trees whose effects it has undone, itself or the other guardian, and whose record is gone
+	Recorded  []string      // of those whose record may still be there
 	Left      []string      // of those whose effects are left
 	NotUndone error         // why
 	Took      time.Duration // from the order to the last proof
@@ -42,6 +43,8 @@ func (d *Deeds) add(l *lease) {
 		name := cmp.Or(t.name, "a program") // an older supervisor does not give names
 		switch {
 		case t.effects == nil:
+		case t.undone && l.refused != nil:
+			d.Recorded = append(d.Recorded, name)
 		case t.undone:
 			d.Undone = append(d.Undone, name)
 		default:

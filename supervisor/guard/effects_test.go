@@ -95,6 +95,22 @@ func TestAnUndoThatFailsIsSaidAndTriedAgain(t *testing.T) {
 	}
 }
 
+// What is undone while its record cannot be removed is told as that: to other nodes it is not undone.
+func TestWhatIsUndoneIsToldOnceItsRecordIsGone(t *testing.T) {
+	p := owing(t, Config{}, time.Hour, &mortal{dies: true}, &mortal{dies: true})
+	now := 10 * time.Second
+	p.turn(now, Events{Orphaned: true})
+	p.turn(now, undone(nil))
+	refused := p.closed()
+	for i := range refused.Closed {
+		refused.Closed[i].Err = errors.New("no server")
+	}
+	_, over := p.turn(now, refused)
+	if d, _ := p.Deeds(); !over || len(d.Undone) > 0 || !slices.Equal(d.Recorded, []string{"a program"}) || d.Err == nil {
+		t.Errorf("over: %v, %+v", over, d)
+	}
+}
+
 // The second guardian leaves the undoing to the first, unless that is gone.
 func TestTheSecondGuardianUndoesAMomentLater(t *testing.T) {
 	p := owing(t, Config{Index: 1}, time.Hour, &mortal{dies: true})

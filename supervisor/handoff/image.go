@@ -31,7 +31,7 @@ type Image struct {
 
 // NewImage is this process, which hears no signals yet.
 func NewImage() *Image {
-	place, err := OwnPlace()
+	place, err := ownPlace()
 	return &Image{
 		place: place, lost: err, argv: os.Args, environ: os.Environ(), Signals: make(chan os.Signal, 4), wanted: make(chan os.Signal, 1), Asked: make(chan struct{}),
 		Heeded: make(chan chan bool),
@@ -122,9 +122,9 @@ func (i *Image) Run(ctx context.Context) error {
 	}
 }
 
-// OwnPlace is where this process's binary was found when it was started. What is there later is what an upgrade goes on as: a link
+// ownPlace is where this process's binary was found when it was started. What is there later is what an upgrade goes on as: a link
 // stays a link, and a binary that is renamed meanwhile is not followed, as /proc/self/exe would.
-func OwnPlace() (string, error) {
+func ownPlace() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return "", err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -65,13 +66,15 @@ type locked struct {
 // hold tries take on a file until it gets the lock, and until that file is the one that others find.
 func (s *Store) hold(ctx context.Context, name string, take func(*os.File) ([]byte, error)) (locked, error) {
 	for tried := false; ; tried = true {
-		got, err := wait.Call(ctx, func() (locked, error) { return s.take(name, take) }, func(late locked, _ error) { late.file.Close() })
+		got, err := touch(ctx, s, func() (locked, error) { return s.take(name, take) }, func(late locked) { late.file.Close() })
 		if err == nil {
 			return got, nil
 		}
 		switch taken := errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR); {
-		case !taken && (ctx.Err() == nil || !tried):
+		case !taken && ctx.Err() == nil:
 			return got, fmt.Errorf("lock %s: %w", s.Path(), err)
+		case !taken && !tried:
+			return got, fmt.Errorf("open %s/%s: %w: %w", s.Dir, name, wait.ErrNoAnswer, err)
 		case !wait.For(ctx, lockAgain):
 			return got, fmt.Errorf("%w: %w", ErrLocked, context.Cause(ctx))
 		}
@@ -112,10 +115,12 @@ func finds(folder *os.Root, file *os.File, name string) bool {
 
 // leave gives a lock back. Its file is removed, unless another process has it, or the one that it is for is there.
 func (s *Store) leave(file *os.File, name, of string) {
-	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
 	defer cancel()
-	_, _ = wait.Call(ctx, func() (struct{}, error) {
-		defer file.Close()
+	var begun atomic.Bool
+	_, _ = touch(ctx, s, func() (struct{}, error) {
+		begun.Store(true)
+		defer file.Close() // after the removal, however long that takes: who gets the lock then finds another file
 		folder, err := Folder(s.Dir, false)
 		if err != nil {
 			return struct{}{}, err
@@ -129,19 +134,29 @@ func (s *Store) leave(file *os.File, name, of string) {
 		}
 		return struct{}{}, folder.Remove(name)
 	}, nil)
+	if !begun.Load() { // the disk does not answer
+		file.Close()
+	}
 }
 
-// Held reports whether a process holds the store's file, as Share does.
+const leaveWithin = time.Second
+
+// Held reports whether a process holds the store's file, as Share does, or may do so where the disk does not answer.
 func (s *Store) Held() bool {
+	held, err := touch(context.Background(), s, s.held, nil)
+	return held || errors.Is(err, wait.ErrNoAnswer)
+}
+
+func (s *Store) held() (bool, error) {
 	folder, err := Folder(s.Dir, false)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer folder.Close()
 	file, err := folder.Open(s.Name)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer file.Close()
-	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK), nil
 }

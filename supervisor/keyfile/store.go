@@ -8,18 +8,21 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"understudy/supervisor/wait"
 )
 
 // Store is a file in which this process leaves something to its successor, in a folder that nobody else can change. The file system may
-// hang: nobody waits for longer than answerWithin, and what was given last is what is written at last.
+// hang: nobody waits for longer than wait.Reached does, nor while an earlier call hangs, and what was given last is what is written at
+// last.
 type Store struct {
 	Dir, Name string
 	Durable   bool // what was saved outlasts a loss of power
 
 	hangs func() // of a test: a file system that does not answer
+	reach wait.Reach
+	hung  atomic.Int32 // the calls that nobody waits for any more
 
 	mu      sync.Mutex // guards the fields below
 	next    *[]byte
@@ -30,16 +33,39 @@ type Store struct {
 // Path is the file.
 func (s *Store) Path() string { return filepath.Join(s.Dir, s.Name) }
 
-const answerWithin = 10 * time.Second
-
-// ErrNoAnswer says that a file system does not answer.
-var ErrNoAnswer = fmt.Errorf("the file system does not answer: waited for %v", answerWithin)
+// touch calls f, which touches the file system. late gets what comes when nobody waits for it any more.
+func touch[T any](ctx context.Context, s *Store, f func() (T, error), late func(T)) (T, error) {
+	if s.hung.Load() > 0 {
+		var none T
+		return none, fmt.Errorf("%s: %w", s.Dir, wait.ErrNoAnswer)
+	}
+	var over atomic.Bool // f has ended, or is not waited for
+	v, err := wait.Reached(ctx, &s.reach, func() (T, error) {
+		defer func() {
+			if over.Swap(true) {
+				s.hung.Add(-1)
+			}
+		}()
+		return f()
+	}, late)
+	if errors.Is(err, wait.ErrNoAnswer) {
+		if !over.Swap(true) {
+			s.hung.Add(1)
+		}
+		err = fmt.Errorf("%s: %w", s.Dir, err)
+	}
+	return v, err
+}
 
 // Load reads the file. The error is fs.ErrNotExist where there is none.
-func (s *Store) Load() ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), answerWithin, ErrNoAnswer)
-	defer cancel()
-	return wait.Call(ctx, s.read, nil)
+func (s *Store) Load() ([]byte, error) { return touch(context.Background(), s, s.read, nil) }
+
+// There reports whether there is a file, whoever's it is.
+func (s *Store) There() (bool, error) {
+	return touch(context.Background(), s, func() (bool, error) {
+		_, err := os.Lstat(s.Path())
+		return err == nil, nil
+	}, nil)
 }
 
 // Save writes the file, in one step, and makes the folder for it. Without data it removes the file.
@@ -52,14 +78,8 @@ func (s *Store) Save(data []byte) error {
 		go s.run()
 	}
 	s.mu.Unlock()
-	limit := time.NewTimer(answerWithin)
-	defer limit.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-limit.C:
-		return ErrNoAnswer
-	}
+	_, err := touch(context.Background(), s, func() (struct{}, error) { return struct{}{}, <-done }, nil)
+	return err
 }
 
 func (s *Store) run() {
@@ -79,13 +99,18 @@ func (s *Store) run() {
 	}
 }
 
+// FolderError says that Load cannot open a store's folder, or that others can put in it what they like.
+type FolderError struct{ error }
+
+func (e *FolderError) Unwrap() error { return e.error }
+
 func (s *Store) read() ([]byte, error) {
 	if s.hangs != nil {
 		s.hangs()
 	}
 	folder, err := Folder(s.Dir, false)
 	if err != nil {
-		return nil, err
+		return nil, &FolderError{err}
 	}
 	defer folder.Close()
 	return ReadIn(folder, s.Name)

@@ -79,11 +79,20 @@ func (p *precheck) stand(yes bool) {
 	}
 }
 
-// checkLacksEvery is how often a candidate looks for what this machine lacks.
-const checkLacksEvery = time.Minute
+// checkLacksEvery is how often a candidate looks for what this machine lacks, and checkDiskEvery whether a disk that failed works again,
+// which is written to no more often.
+const (
+	checkLacksEvery = time.Minute
+	checkDiskEvery  = 5 * time.Second
+)
 
 // checkOften keeps its verdict current for as long as this node is a candidate.
 func (p *precheck) checkOften(ctx context.Context) {
+	var (
+		lacking string    // as it is known
+		disk    error     // why nothing could be noted
+		tried   time.Time // since when that is known
+	)
 	for ctx.Err() == nil {
 		p.mu.Lock()
 		conf, candidate := p.conf, p.candidate
@@ -91,17 +100,26 @@ func (p *precheck) checkOften(ctx context.Context) {
 		pause := checkLacksEvery
 		if candidate && p.lacks != nil {
 			why, err := wait.Reached(ctx, &p.reach, func() (error, error) { return p.lacks(conf), nil }, nil)
+			switch {
+			case err != nil: // no answer is no reason to stand back
+			case why != nil:
+				lacking = why.Error()
+			default:
+				lacking = ""
+			}
+			if time.Since(tried) >= checkDiskEvery {
+				_, disk = wait.Call(ctx, func() (struct{}, error) { return struct{}{}, p.unit.CannotNote(conf) }, nil)
+				tried = time.Now()
+			}
+			now := fitness{known: true, why: lacking}
+			if disk != nil && lacking == "" { // nothing could be started
+				now.why = "cannot note how to undo it: " + disk.Error()
+				pause = checkDiskEvery
+			}
 			if ctx.Err() != nil {
 				return
 			}
-			switch {
-			case err != nil: // no answer is no reason to stand back
-				p.lack.write(fitness{known: true, why: p.lack.read().why})
-			case why != nil:
-				p.lack.write(fitness{known: true, why: why.Error()})
-			default:
-				p.lack.write(fitness{known: true})
-			}
+			p.lack.write(now)
 		}
 		if len(conf.Precheck.Exec) > 0 {
 			pause = max(conf.Precheck.Interval, time.Second)

@@ -3,14 +3,19 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/supervisor/config"
 	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
 )
 
 // A node that lacks what the service needs is no candidate, and one again once that is there. It asks nothing while it is no candidate.
@@ -47,6 +52,53 @@ func TestANodeThatLacksSomethingDoesNotStand(t *testing.T) {
 		}
 		lack.Store(nil)
 		time.Sleep(checkLacksEvery + time.Second)
+		if _, bar, why := n.bar(conf); bar != role.NoBar {
+			t.Errorf("bar %v, %q", bar, why)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// stateDisk is where is noted how to undo what a service does.
+type stateDisk struct {
+	unit.Notes
+	fault atomic.Pointer[error]
+}
+
+func (d *stateDisk) Try(bool) error {
+	if fault := d.fault.Load(); fault != nil {
+		return *fault
+	}
+	return nil
+}
+
+// A node that cannot note how to undo what the service does could not start it: it does not stand until its disk works again, and says so.
+func TestANodeWhoseStateDiskDoesNotAnswerDoesNotStand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &stateDisk{}
+		disk.fault.Store(&wait.ErrNoAnswer)
+		conf := Conf{Service: config.DefaultService("true")}
+		u := unit.New(unit.Config{Logger: hclog.NewNullLogger(), Notes: disk})
+		n := newInbox(&LocalNode{Lacks: func(config.Service) error { return nil }}, conf, u, nil)
+		n.intents.known = true
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); n.precheck.checkOften(ctx) }()
+		n.precheck.stand(true)
+		synctest.Wait()
+		if _, bar, why := n.bar(conf); bar != role.NoBar {
+			t.Errorf("nothing is to be undone: bar %v, %q", bar, why)
+		}
+		conf.Processes = slices.Clone(conf.Processes)
+		conf.Processes[0].Oneshot, conf.Processes[0].Undo = true, config.Command{"true"}
+		n.precheck.configure(conf.Service)
+		time.Sleep(checkLacksEvery + time.Second)
+		if _, bar, why := n.bar(conf); bar != role.Unfit || why != "it could not start here: cannot note how to undo it: the file system does not answer" {
+			t.Errorf("bar %v, %q", bar, why)
+		}
+		disk.fault.Store(nil)
+		time.Sleep(checkDiskEvery + time.Second)
 		if _, bar, why := n.bar(conf); bar != role.NoBar {
 			t.Errorf("bar %v, %q", bar, why)
 		}

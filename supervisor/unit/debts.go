@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"understudy/supervisor/keyfile"
+	"understudy/supervisor/wait"
 )
 
 // A oneshot may change the machine - an address, a mount - in a way that outlasts its process. We write down the command that undoes it
@@ -123,12 +122,25 @@ func (t TermRef) owed(boot string, all []debtFile) (names []string) {
 
 // add notes a debt. P2: what a supervisor cannot find after this one is killed must not be done.
 func (d *debts) add(one Debt) error {
+	was := d.lasts()
+	if one.Lasts { // last may have failed
+		d.keep(one.Token)
+	}
 	err := d.save(d.change(func(all []Debt) []Debt { return append(all, one) }))
 	if err != nil {
-		d.change(func(all []Debt) []Debt { return all[:len(all)-1] })
+		d.keep(was)
+		before := d.change(func(all []Debt) []Debt { return all[:len(all)-1] })
+		_ = d.save(before) // a disk that answers late lists nothing that was not done
 		return fmt.Errorf("cannot note how to undo it, for a supervisor that is started after this one is killed: %w", err)
 	}
 	return nil
+}
+
+// keep has the note kept as that of a term whose effects may survive a boot.
+func (d *debts) keep(lasting int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lasting = lasting
 }
 
 func (d *debts) change(f func(all []Debt) []Debt) []Debt {
@@ -188,18 +200,14 @@ func (d *debts) restore(all []Debt, lasting int64) {
 
 // last has what the next term leaves noted where it survives a boot; token 0: nothing of it does. Nothing is owed.
 func (d *debts) last(token int64) error {
-	d.mu.Lock()
-	was := d.lasting
-	d.lasting = token
-	d.mu.Unlock()
+	was := d.lasts()
 	if was == token {
 		return nil
 	}
+	d.keep(token)
 	err := d.save(nil)
 	if err != nil { // the next call tries again
-		d.mu.Lock()
-		d.lasting = was
-		d.mu.Unlock()
+		d.keep(was)
 	}
 	return err
 }
@@ -234,7 +242,7 @@ func (d *debts) load() {
 		err = fmt.Errorf("it is of %s on %s", left.Service, left.Node)
 	}
 	if err != nil {
-		if _, there := os.Lstat(d.store.Path()); errors.Is(err, keyfile.ErrNoAnswer) || there == nil { // who cannot see it owes nothing
+		if d.seen(err) {
 			d.log.Warn("cannot read which oneshots of a previous supervisor must still be undone", "service", d.service, "file", d.store.Path(), "error", err)
 			d.unreadable(err)
 		}
@@ -249,9 +257,18 @@ func (d *debts) load() {
 	}
 }
 
+// seen reports whether a file that cannot be read may be there: who cannot see it owes nothing.
+func (d *debts) seen(err error) bool {
+	if errors.Is(err, wait.ErrNoAnswer) {
+		return true
+	}
+	_, unseen := wait.Reached(context.Background(), &reach, func() (fs.FileInfo, error) { return os.Lstat(d.store.Path()) }, nil)
+	return unseen == nil || errors.Is(unseen, wait.ErrNoAnswer)
+}
+
 // unreadable notes that it is not known what to undo, if the folder is ours: in another's anybody may have put anything.
 func (d *debts) unreadable(why error) {
-	if !trusted(filepath.Dir(d.store.Path())) {
+	if foreign(why) {
 		return
 	}
 	d.mu.Lock()

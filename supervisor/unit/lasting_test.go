@@ -149,7 +149,12 @@ func TestOfTwoNotesTheLastingOneCounts(t *testing.T) {
 	}
 	addAll(t, u, 8, vipOf(8))
 	f, ok := u.debts.store.(*files)
-	if !ok || !there(f.lasting) || there(f.Store) || u.debts.store.Path() != f.lasting.Path() {
+	if !ok {
+		t.Fatal("it is in no file")
+	}
+	lasts, _ := f.lasting.There()
+	now, _ := f.Store.There()
+	if !lasts || now || u.debts.store.Path() != f.lasting.Path() {
 		t.Errorf("kept in %s", u.debts.store.Path())
 	}
 	if err := f.Store.Save([]byte("{}")); err != nil { // it was killed before it removed it
@@ -170,5 +175,26 @@ func TestANoteThatFailsIsTriedAgain(t *testing.T) {
 	}
 	if err := u.Last(7); err == nil {
 		t.Error("the second attempt does not try")
+	}
+}
+
+// P2: what survives a boot is not done where only a note that a boot loses could be written, as while the disk is read-only.
+func TestWhatSurvivesABootIsNotDoneWithoutANoteThatDoes(t *testing.T) {
+	next, _ := disk(t)
+	u, full := next("b1"), lastingDir
+	if err := os.WriteFile(full, nil, 0o600); err != nil { // it is no folder
+		t.Fatal(err)
+	}
+	if err := u.Last(7); err == nil {
+		t.Error("noted where there is no folder")
+	}
+	if err := u.debts.add(role); err == nil || u.Owes() {
+		t.Errorf("owed: %q, %v", u.Owed(), err)
+	}
+	if err := errors.Join(os.Remove(full), u.Last(7), u.debts.add(vipOf(7)), u.debts.add(role)); err != nil {
+		t.Error(err)
+	}
+	if again := next("b2"); !slices.Equal(again.Owed(), []string{"role"}) {
+		t.Errorf("after a boot: %q", again.Owed())
 	}
 }

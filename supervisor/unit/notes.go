@@ -12,15 +12,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/keyfile"
+	"understudy/supervisor/wait"
 )
 
 // Notes is where one service's debts are kept for the next supervisor: where a boot of the machine loses them, or where they last. Load says
-// fs.ErrNotExist if there are none, and Save(nil, false) removes them. Lock excludes other processes that undo them.
+// fs.ErrNotExist if there are none, and Save(nil, false) removes them. Lock excludes other processes that undo them. Try is why nothing
+// could be saved. None of them waits for a file system that hangs for longer than wait.Reached does.
 type Notes interface {
 	Path() string
+	Try(lasting bool) error
 	Lock(ctx context.Context) (unlock func(), err error)
 	Load() ([]byte, error)
 	Save(data []byte, lasting bool) error
@@ -50,6 +54,9 @@ var debtsDir, lastingDir string // tests set them
 type files struct {
 	*keyfile.Store // in debtsFolder
 	lasting        *keyfile.Store
+	none           atomic.Bool                   // it is known that there is no lasting one
+	at             atomic.Pointer[keyfile.Store] // the one that counts, as far as that is known
+	probes         [2]*keyfile.Store             // beside both
 }
 
 // debtsFile is a name that no other node or service has. It is a hash: names may hold any separator, and may be long.
@@ -58,7 +65,14 @@ func debtsFile(c Config) Notes {
 		return c.Notes
 	}
 	name := debtsName(c.Node, c.Service) + "." + c.Cluster + ".undo"
-	return &files{&keyfile.Store{Dir: debtsFolder(), Name: name}, &keyfile.Store{Dir: LastingFolder(), Name: name, Durable: true}}
+	in := func(name string) (now, lasting *keyfile.Store) {
+		return &keyfile.Store{Dir: debtsFolder(), Name: name}, &keyfile.Store{Dir: LastingFolder(), Name: name, Durable: true}
+	}
+	f := &files{}
+	f.Store, f.lasting = in(name)
+	f.probes[0], f.probes[1] = in(name + ".try")
+	f.at.Store(f.Store)
+	return f
 }
 
 func debtsName(node, service string) string {
@@ -68,70 +82,102 @@ func debtsName(node, service string) string {
 }
 
 // Path implements Notes.
-func (f *files) Path() string {
-	if there(f.lasting) && trusted(f.lasting.Dir) {
-		return f.lasting.Path()
-	}
-	return f.Store.Path()
-}
+func (f *files) Path() string { return f.at.Load().Path() }
 
 // Load implements Notes. The lasting file lists all: there is another one only if we were killed after it was written.
 func (f *files) Load() ([]byte, error) {
 	data, err := f.lasting.Load()
-	if errors.Is(err, fs.ErrNotExist) || err != nil && !errors.Is(err, keyfile.ErrNoAnswer) && !trusted(f.lasting.Dir) {
+	f.none.Store(errors.Is(err, fs.ErrNotExist))
+	f.at.Store(f.lasting)
+	if f.none.Load() || foreign(err) {
+		f.at.Store(f.Store)
 		return f.Store.Load()
 	}
 	return data, err
 }
 
-// Save implements Notes.
+// Save implements Notes. The other disk is not touched where nothing is known to be on it: it may hang.
 func (f *files) Save(data []byte, lasting bool) error {
-	now, other := f.Store, f.lasting
-	if lasting {
-		now, other = other, now
-	}
-	if err := now.Save(data); err != nil || !there(other) {
+	if !lasting {
+		err := f.Store.Save(data)
+		if err == nil && !f.none.Load() {
+			err = drop(f.lasting)
+			f.none.Store(err == nil)
+		}
+		f.at.Store(f.Store)
 		return err
 	}
-	return other.Save(nil)
-}
-
-func there(s *keyfile.Store) bool {
-	_, err := os.Lstat(s.Path())
-	return err == nil
-}
-
-func trusted(dir string) bool {
-	folder, err := keyfile.Folder(dir, false)
-	if err == nil {
-		_ = folder.Close()
+	f.none.Store(false)
+	f.at.Store(f.lasting)
+	if err := f.lasting.Save(data); err != nil {
+		return err
 	}
-	return err == nil
+	return drop(f.Store)
 }
+
+// drop removes a file, if it is there.
+func drop(s *keyfile.Store) error {
+	if there, err := s.There(); err != nil || !there {
+		return err
+	}
+	return s.Save(nil)
+}
+
+// Try implements Notes.
+func (f *files) Try(lasting bool) error {
+	probe := f.probes[0]
+	if lasting {
+		probe = f.probes[1]
+	}
+	if err := probe.Save([]byte{'\n'}); err != nil {
+		return err
+	}
+	return probe.Save(nil)
+}
+
+// foreign reports whether a file cannot be read for its folder: nothing in that is ours.
+func foreign(err error) bool {
+	_, is := errors.AsType[*keyfile.FolderError](err)
+	return is
+}
+
+// reach is for what no store does.
+var reach wait.Reach
 
 // noted are the files of debts of this machine.
 func noted(pattern string) (all []debtFile, broken bool) {
 	for _, dir := range []string{debtsFolder(), LastingFolder()} {
-		folder, err := keyfile.Folder(dir, false)
-		if err != nil {
-			continue
-		}
-		files, err := matching(folder, pattern)
-		broken = broken || err != nil
-		for _, file := range files {
-			var left debtFile
-			data, err := keyfile.ReadIn(folder, file)
-			switch {
-			case errors.Is(err, fs.ErrNotExist): // it is undone by now
-			case err == nil && json.Unmarshal(data, &left) == nil:
-				all = append(all, left)
-			default:
-				broken = true
-			}
-		}
-		_ = folder.Close()
+		in, err := wait.Reached(context.Background(), &reach, func() (notedIn, error) { return readNoted(dir, pattern), nil }, nil)
+		all, broken = append(all, in.files...), broken || in.broken || err != nil
 	}
 	return all, broken
+}
+
+type notedIn struct {
+	files  []debtFile
+	broken bool // some cannot be read
+}
+
+func readNoted(dir, pattern string) (in notedIn) {
+	folder, err := keyfile.Folder(dir, false)
+	if err != nil {
+		return in
+	}
+	defer folder.Close()
+	names, err := matching(folder, pattern)
+	in.broken = err != nil
+	for _, name := range names {
+		var left debtFile
+		data, err := keyfile.ReadIn(folder, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it is undone by now
+		case err == nil && json.Unmarshal(data, &left) == nil:
+			in.files = append(in.files, left)
+		default:
+			in.broken = true
+		}
+	}
+	return in
 }
 
 // matching are the names of a folder's files that match. fs.Glob would sort all, and each service has some and asks.

@@ -33,6 +33,16 @@ func (u *Unit) Restore(all []Debt, lasting int64) { u.debts.restore(all, lasting
 // proof that the note is of that term, and complete.
 func (u *Unit) Last(token int64) error { return u.debts.last(token) }
 
+// CannotNote is why this node could not note how to undo what a service's programs do, and so could not start it; nil: it can, or there is
+// nothing to undo.
+func (u *Unit) CannotNote(c config.Service) error {
+	e := EffectsOf(c)
+	if len(e.Names) == 0 {
+		return nil
+	}
+	return u.debts.store.Try(len(e.Survive) > 0)
+}
+
 // Owes reports whether there are debts. Other goroutines may call it.
 func (u *Unit) Owes() bool {
 	_, owes := u.debts.newest()

@@ -49,6 +49,10 @@ func (l lastLog) line(d guard.Deeds) string {
 	} else if len(d.Left) > 0 {
 		priority = "<3>"
 		log.Error("the supervisor is gone, and its guardian could not undo what oneshots did", append(facts, "not undone", strings.Join(d.Left, ", "), "error", d.NotUndone)...)
+	} else if len(d.Recorded) > 0 {
+		priority = "<3>"
+		facts = append(facts, "recorded", strings.Join(d.Recorded, ", "))
+		log.Error("the supervisor is gone, and its guardian could not remove the record of what it has undone", facts...)
 	} else if len(d.Killed) > 0 {
 		log.Warn("the supervisor died, its guardian killed the programs", facts...)
 	} else {

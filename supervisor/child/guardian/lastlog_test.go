@@ -16,6 +16,8 @@ func TestLastLineIsInTheStyleOfTheLog(t *testing.T) {
 	stuck := killed
 	stuck.Alive, stuck.Closed = []string{"db"}, 0
 	idle := guard.Deeds{Why: "the supervisor is gone", Sessions: 1, Err: errors.New("no server")}
+	recorded := idle
+	recorded.Recorded = []string{"web"}
 	for name, c := range map[string]struct {
 		log   lastLog
 		deeds guard.Deeds
@@ -25,6 +27,7 @@ func TestLastLineIsInTheStyleOfTheLog(t *testing.T) {
 		"JSON":    {lastLog{style: json, journal: true}, killed, `^<4>\{.*"@level":"warn".*"killed":"web, redis".*"session":"closed".*\}\n$`},
 		"journal": {lastLog{style: text, journal: true}, idle, `^<4>\[WARN\]  understudy.guard: the supervisor is gone, its guardian ended the session: .*session="left to expire: no server"\n$`},
 		"stuck":   {lastLog{style: text, journal: true}, stuck, `^<3>\[ERROR\] .*could not kill.* session="left to expire" alive=db\n$`},
+		"record":  {lastLog{style: text, journal: true}, recorded, `^<3>\[ERROR\] .*could not remove the record of what it has undone: .*session="left to expire: no server" recorded=web\n$`},
 		"silent":  {lastLog{style: guard.LogStyle{Level: "error"}, journal: true}, killed, `^$`},
 	} {
 		if got := c.log.line(c.deeds); !regexp.MustCompile(c.want).MatchString(got) {

@@ -13,7 +13,8 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// OwnBinary is what guardians and stubs are started from, whatever is in its place by now.
+// OwnBinary is what guardians, stubs and our own commands are started from, whatever is in its place by now. The process that becomes such
+// a command is a copy of the one that starts it, so the kernel takes that one's image.
 const OwnBinary = "/proc/self/exe"
 
 // Stub is the process between the supervisor and a program if there is no cgroup: the init of a PID namespace, or the

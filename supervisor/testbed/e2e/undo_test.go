@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -60,5 +61,32 @@ func TestGuardiansUndoWhatAKilledOrFrozenSupervisorDid(t *testing.T) {
 			fault(s)
 			d.until(t, "+a -a +b") // its first attempt has failed
 		})
+	}
+}
+
+// P2: what guardians can undo only after the session has ended, as where a disk answers late, another node takes, once they have.
+func TestWhatIsUndoneAfterTheSessionIsTakenByAnother(t *testing.T) {
+	p, d := brief(t, stage(t)), newDiary(t)
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	answers := filepath.Join(t.TempDir(), "answers")
+	unit := []string{"processes:", fmt.Sprintf(
+		`  - {name: fs, command: [sh, -c, 'echo "+$UNDERSTUDY_NODE" >> %s'], oneshot: true, undo: [sh, -c, '[ -e %s ] && echo "-$UNDERSTUDY_NODE" >> %[1]s'], undo_timeout: 2s}`,
+		d, answers), `  - {name: web, command: [sleep, "1000"]}`}
+	s := p.FromFile(t, a, p.Config(t, a, "", unit...))
+	d.until(t, "+a")
+	p.FromFile(t, b, p.Config(t, b, "", unit...))
+	p.Role(t, "b", "standby")
+	guardians := s.TwoGuardians(t)
+	s.Kill9()
+	kit.Until(t, soon, "the session has ended, and b may not start it", func() bool {
+		l, held := p.Lock(p.Options.Service)
+		m, _ := p.Member(p.Options.Service, "b")
+		return (!held || l.Node != "a") && m.Role != "standby"
+	})
+	must(t, os.WriteFile(answers, nil, 0o600))
+	d.until(t, "+a -a +b")
+	kit.Until(t, soon, "the guardians have ended", func() bool { return !kit.Alive(guardians[0]) && !kit.Alive(guardians[1]) })
+	if !s.Says("its guardian killed the programs", "undone=") {
+		t.Error("no guardian tells what it has undone")
 	}
 }

@@ -247,6 +247,9 @@ func (i *incarnation) notes(service string) unit.Notes {
 // Path implements unit.Notes.
 func (n notes) Path() string { return n.node + "/" + n.service }
 
+// Try implements unit.Notes.
+func (n notes) Try(bool) error { return nil }
+
 // Load implements unit.Notes.
 func (n notes) Load() ([]byte, error) {
 	if !n.by.pass() {
