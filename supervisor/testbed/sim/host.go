@@ -16,6 +16,7 @@ import (
 	"understudy/supervisor"
 	"understudy/supervisor/child/box"
 	machine "understudy/supervisor/host"
+	"understudy/supervisor/service"
 )
 
 // host is a machine: a clock, processes, and what holds them. World.mu guards it.
@@ -78,6 +79,7 @@ type node struct {
 	hangs    atomic.Pointer[Fault]
 	ear      *ear // the newest
 	watchdog *device
+	memory   service.Memory // nil: a supervisor leaves nothing to the next one
 }
 
 // incarnation is one supervisor process. It implements host.Machine.
