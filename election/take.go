@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/election/jute"
 )
 
 // ErrTorn says that ZooKeeper shows an impossible state: its servers disagree, or went back in time.
@@ -129,7 +131,10 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 	seen := t.s.Resumed()
 	results, failed, err := t.s.transact(InTurn(ctx), ops...)
 	t.unsure, t.tried = unknown(err), crumb
+	_, named := errors.AsType[jute.Code](err)
 	switch {
+	case t.unsure && named: // the server itself failed
+		return nil, fmt.Errorf("create the lock: %w", err)
 	case t.unsure:
 		return nil, t.again(ctx, err)
 	case errors.Is(err, zk.ErrNodeExists) && failed == 2: // a breadcrumb that we did not know of
