@@ -18,6 +18,8 @@ type CarriedSession struct {
 	Claims   map[string]bool `json:"claims"` // services whose locks may be ours
 	Own      OwnZnode        `json:"own"`
 	Longest  time.Duration   `json:"longest"` // see Session.Longest
+
+	Addresses map[string][]string `json:"addresses,omitempty"` // of servers, as in a Ticket
 }
 
 // Carry describes the session to its next client. This client must not send requests any more.
@@ -30,7 +32,7 @@ func (s *Session) Carry() (CarriedSession, error) {
 	case id == 0 || end == 0:
 		return CarriedSession{}, errors.New("there is no open session")
 	}
-	c := CarriedSession{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest()}
+	c := CarriedSession{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: resolved.known(s.cfg.Servers)}
 	for service := range s.locks.all() {
 		c.Claims[service] = true
 	}
@@ -48,6 +50,7 @@ func (e *Sessions) Resume(ctx context.Context, c CarriedSession, serve func(cont
 	s.identify(c.Session, c.Password)
 	e.past.resume(c.Own)
 	e.seen.saw(c.Longest)
+	resolved.keep(c.Addresses)
 	s.Self.Say(func(n *Node) { n.SessionMs = c.Timeout.Milliseconds() })
 	for service := range c.Claims {
 		s.locks.add(Paths{Root: cfg.Root, Service: service})
