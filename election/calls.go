@@ -14,10 +14,41 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/election/jute"
 )
 
 // errUnanswered is a call that no server answered: it may have been carried out, or may still be.
 var errUnanswered = errors.New("no answer from ZooKeeper")
+
+// coded is err, with a server's code that the client library has no name for as that code: the library gives it as a text alone.
+func coded(err error) error {
+	if err == nil {
+		return nil
+	}
+	number, is := strings.CutPrefix(err.Error(), "unknown error: ")
+	code, wrong := strconv.ParseInt(number, 10, 32)
+	if !is || wrong != nil {
+		return err
+	}
+	return jute.Code(code)
+}
+
+// refuses reports whether a code says that a request was not carried out, and would not be if it were repeated. Those above -100 are failures
+// of the server itself, which may come after it has carried out the request.
+func refuses(code jute.Code) bool {
+	switch code {
+	case jute.SessionMoved, jute.RequestTimeout, jute.ThrottledOp:
+		return false
+	}
+	return code <= jute.APIError || code == jute.BadArguments || code == jute.Unimplemented
+}
+
+// refused reports whether a server's answer is one that no fresh read explains.
+func refused(err error) bool {
+	code, is := errors.AsType[jute.Code](err)
+	return is && refuses(code) || errors.Is(err, zk.ErrNoAuth)
+}
 
 // unknown reports whether the outcome of a call is unknown. Only a server's code is an answer.
 func unknown(err error) bool {
@@ -33,7 +64,8 @@ func answered(err error) bool {
 			return true
 		}
 	}
-	return false
+	code, is := errors.AsType[jute.Code](err)
+	return is && refuses(code)
 }
 
 // client sends the requests of one session. Each is bounded; its outcome is known, or known to be unknown.
@@ -72,6 +104,7 @@ func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error)
 	defer limit.Stop()
 	select {
 	case a := <-got:
+		a.err = coded(a.err)
 		if errors.Is(a.err, zk.ErrSessionExpired) {
 			c.lease.Expire(ErrExpired)
 		}
@@ -187,7 +220,7 @@ func (c *client) transactIf(ctx context.Context, may func() bool, ops ...any) (r
 		return c.conn.Multi(ops...)
 	})
 	for i, r := range results {
-		if err != nil && errors.Is(err, r.Error) {
+		if err != nil && errors.Is(err, coded(r.Error)) {
 			return nil, i, err
 		}
 	}

@@ -31,9 +31,9 @@ type Candidate struct {
 	queue      queue
 	preference preference
 
-	Newest   int64                                    // the newest claim of the service, as the candidate found it
-	SetBacks int64                                    // see Session.SetBacks
-	Saw      func(token int64, session time.Duration) // is told of each claim, and of the session timeout of the active node; nil: nobody is
+	Newest   int64             // the newest claim of the service, as the candidate found it
+	SetBacks int64             // see Session.SetBacks
+	Saw      func(token int64) // is told of each claim; nil: nobody is
 
 	Held func() // is called before a wait for another node's lock, or its place in the queue; nil: nobody is
 
@@ -62,15 +62,20 @@ func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (
 	if err != nil {
 		return nil, Birth{}, err
 	}
+	record, err := outcome(ctx, s.client, func() (view, error) { return s.get(ctx, p.Crumb()) })
+	if err != nil {
+		return nil, Birth{}, fmt.Errorf("read the breadcrumb: %w", err)
+	}
+	s.sawRecord(record)
 	birth := born(v)
 	c := &Candidate{
 		s: s, paths: p, mode: mode, taking: taking{s: s, paths: p, birth: birth, setBacks: setBacks, stale: setBacks > 0}, Newest: v.Mzxid, SetBacks: setBacks,
 		queue: queue{s: s, dir: p.Queue(), mark: strings.TrimPrefix(SessionName(s.ID()), "0x"), left: mode != Queue}, preference: preference{s: s, dir: p.Preferred()},
 		Members: &Members{s: s, dir: p.Members()}, Control: &ControlZnode{s, p, birth}, Crumb: &Crumb{s, p}, History: &History{s, p.History()},
 	}
-	c.taking.saw = func(token int64, session time.Duration) {
+	c.taking.saw = func(token int64) {
 		if c.Saw != nil {
-			c.Saw(token, session)
+			c.Saw(token)
 		}
 	}
 	return c, birth, nil

@@ -17,6 +17,9 @@ type CarriedSession struct {
 	LeaseEnd time.Duration   `json:"lease_end"`
 	Claims   map[string]bool `json:"claims"` // services whose locks may be ours
 	Own      OwnZnode        `json:"own"`
+	Longest  time.Duration   `json:"longest"` // see Session.Longest
+
+	Addresses map[string][]string `json:"addresses,omitempty"` // of servers, as in a Ticket
 }
 
 // Carry describes the session to its next client. This client must not send requests any more.
@@ -29,7 +32,7 @@ func (s *Session) Carry() (CarriedSession, error) {
 	case id == 0 || end == 0:
 		return CarriedSession{}, errors.New("there is no open session")
 	}
-	c := CarriedSession{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}, Own: s.past.known()}
+	c := CarriedSession{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: resolved.known(s.cfg.Servers)}
 	for service := range s.locks.all() {
 		c.Claims[service] = true
 	}
@@ -46,6 +49,8 @@ func (e *Sessions) Resume(ctx context.Context, c CarriedSession, serve func(cont
 	s.Lease.resume(c.Timeout, max(c.Timeout, e.cfg.Timeout), c.LeaseEnd)
 	s.identify(c.Session, c.Password)
 	e.past.resume(c.Own)
+	e.seen.saw(c.Longest)
+	resolved.keep(c.Addresses)
 	s.Self.Say(func(n *Node) { n.SessionMs = c.Timeout.Milliseconds() })
 	for service := range c.Claims {
 		s.locks.add(Paths{Root: cfg.Root, Service: service})

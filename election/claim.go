@@ -130,7 +130,7 @@ func (c *Claim) Inscribe(ctx context.Context) error {
 		case err == nil:
 			c.found, c.version = true, 0
 			return nil
-		case errors.Is(err, zk.ErrNoAuth):
+		case refused(err):
 			return fmt.Errorf("write the breadcrumb: %w", err)
 		case failed == 0: // there is no lock
 			return ErrLost

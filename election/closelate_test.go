@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 )
 
 // Whoever has undone a program's effects after its session was over removes its record: no other node can know that they are undone. P2: of

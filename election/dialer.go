@@ -13,11 +13,6 @@ import (
 // DialFunc opens a connection to a server.
 type DialFunc func(ctx context.Context, address string) (net.Conn, error)
 
-func dialTCP(ctx context.Context, address string) (net.Conn, error) {
-	var d net.Dialer
-	return d.DialContext(ctx, "tcp", address) // the name is looked up anew each time
-}
-
 // hosts chooses the next server to try. The first round over the servers has no pause, later ones have a short growing one.
 type hosts struct {
 	servers []string

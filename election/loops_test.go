@@ -124,9 +124,8 @@ func TestWhatIsRefusedIsSaid(t *testing.T) {
 	})
 }
 
-// A code that nobody knows may pass: it is asked again, ever more rarely.
-func TestAnUnknownCodeIsAnsweredByAGrowingPause(t *testing.T) {
-	const quota jute.Code = -125
+// What a busy server refuses may pass: it is asked again, ever more rarely.
+func TestABusyServerIsAnsweredByAGrowingPause(t *testing.T) {
 	for name, f := range map[string]func(w *world, c *Claim) func(context.Context) error{
 		"inscribe": func(w *world, c *Claim) func(context.Context) error {
 			w.byHand(c.paths.Crumb())
@@ -144,7 +143,7 @@ func TestAnUnknownCodeIsAnsweredByAGrowingPause(t *testing.T) {
 				w.activates("a", func(ctx context.Context, s *Session, c *Claim) error {
 					do := f(w, c)
 					w.slowly()
-					w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Count: zkmem.Always}, quota)
+					w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Count: zkmem.Always}, jute.ThrottledOp)
 					if err := w.bounded(200, 20*time.Second, do); !errors.Is(err, context.DeadlineExceeded) {
 						w.Errorf("it ended: %v", err)
 					}

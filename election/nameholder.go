@@ -24,7 +24,7 @@ func (h *nameHolder) report(v view) (nobodys bool) {
 	s, me, owner := h.s, h.s.cfg.Node, v.stat.EphemeralOwner
 	alive := false // a session that nobody serves would be over by now
 	if h.named == owner {
-		if s.cfg.Now()-h.namedAt <= 2*max(s.Longest(), timeoutOf(v.data)) {
+		if s.cfg.Now()-h.namedAt <= 2*max(s.Lease.Longest(), timeoutOf(v.data)) {
 			return false
 		}
 		alive = true

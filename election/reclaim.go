@@ -121,7 +121,7 @@ func (t *taking) retake(ctx context.Context, claim *Claim, crumb BreadCrumb, ver
 	*unanswered = false
 	claim.reclaimed(crumb, version+1, dir)
 	t.newest = dir.Mzxid
-	t.saw(dir.Mzxid, claim.Session())
+	t.saw(dir.Mzxid)
 	return true, nil
 }
 

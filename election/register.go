@@ -14,6 +14,9 @@ func (s *Session) register(ctx context.Context) error {
 	if err := s.ensure(ctx, append(parents(root), NodesDir(root), ServicesDir(root))); err != nil {
 		return err
 	}
+	if err := s.tellLongest(ctx); err != nil {
+		return fmt.Errorf("write %s: %w", NodesDir(root), err)
+	}
 	path := NodesDir(root) + "/" + s.cfg.Node.Node
 	rival := nameHolder{s: s, path: path, named: -1}
 	for again := (pacing{}); ; {

@@ -34,6 +34,9 @@ type Config struct {
 	// Strangers says that strangers reach the servers, which let everybody end any session at any moment.
 	Strangers bool
 
+	Seen time.Duration               // the longest session timeout that this node has seen under the root
+	Saw  func(longest time.Duration) // is told of a longer one, and must not wait; nil: nobody is
+
 	MostInTurn int // calls in turn at once; 0: mostInTurn. Only the simulation sets it, so that calls wait
 }
 
@@ -49,6 +52,7 @@ type Session struct {
 
 	locks locks
 	past  *past
+	seen  *leasesSeen
 }
 
 // LocalAddr is our address on the connection to ZooKeeper; nil: there is none.
@@ -68,13 +72,16 @@ type Sessions struct {
 	closing sync.WaitGroup
 	keeps   atomic.Bool // the servers have kept a session over a reconnect
 	past    past
+	seen    leasesSeen
 
 	mu   sync.Mutex // guards auth
 	auth *Auth      // of the next session
 }
 
 // New prepares to talk to ZooKeeper.
-func New(cfg Config) *Sessions { return &Sessions{cfg: cfg, auth: cfg.Auth} }
+func New(cfg Config) *Sessions {
+	return &Sessions{cfg: cfg, auth: cfg.Auth, seen: leasesSeen{told: cfg.Saw, longest: cfg.Seen}}
+}
 
 // Show makes the next session use other credentials.
 func (e *Sessions) Show(a *Auth) {
@@ -103,7 +110,7 @@ func (e *Sessions) Open(ctx context.Context, serve func(context.Context, *Sessio
 }
 
 func newSession(cfg *Config) *Session {
-	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Timeout), Self: Self{node: cfg.Node}, past: new(past)}
+	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Timeout), Self: Self{node: cfg.Node}, past: new(past), seen: new(leasesSeen)}
 	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease, turns: make(chan struct{}, cmp.Or(cfg.MostInTurn, mostInTurn))}
 	return s
 }
@@ -111,7 +118,7 @@ func newSession(cfg *Config) *Session {
 func (e *Sessions) open(ctx context.Context, s *Session, prepare func(*dialer), serve func(context.Context, *Session) error) error {
 	serving, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
-	s.past = &e.past
+	s.past, s.seen = &e.past, &e.seen
 	s.dialer = newDialer(ctx, s.cfg, s.greeted)
 	s.Lease.kill, s.Lease.hangUp = kill, s.dialer.shutdown
 	prepare(s.dialer)
@@ -180,11 +187,12 @@ func (e *Sessions) closeOld(ctx context.Context, s *Session) {
 	})
 }
 
-// serveWithHeartbeat runs serve, the heartbeat and the lease's timer, and returns when all have ended.
+// serveWithHeartbeat runs serve, the heartbeat, the lease's timer and the watch of what nodes says, and returns when all have ended.
 func (s *Session) serveWithHeartbeat(serving context.Context, serve func(context.Context, *Session) error) error {
 	beating, stop := context.WithCancel(context.WithoutCancel(serving))
 	var wg sync.WaitGroup
 	wg.Go(func() { s.beat(beating) })
+	wg.Go(func() { s.watchLongest(beating) })
 	wg.Go(func() {
 		s.Lease.watch(beating, func(left time.Duration) {
 			s.log.Warn("ZooKeeper acknowledges nothing, the lease is ending", "left", left.Round(time.Millisecond), "error", s.dialer.hosts.trouble())

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/election/jute"
 )
 
 // ErrTorn says that ZooKeeper shows an impossible state: its servers disagree, or went back in time.
@@ -24,7 +26,7 @@ type taking struct {
 	s     *Session
 	paths Paths
 	birth Birth // of the service's folder at the candidate's beginning
-	saw   func(token int64, session time.Duration)
+	saw   func(token int64)
 
 	setBacks int64 // how often the data was set back before the candidate's beginning
 	// stale says that a lock of the older copy may be ours. P1: its token may be smaller than one that is lost. P6: all others wait for us.
@@ -58,8 +60,8 @@ func (t *taking) readLock(ctx context.Context) (lock, trail view, err error) {
 	if lock.stat.EphemeralOwner != 0 { // else it was made by hand, or by a restore
 		t.newest = max(t.newest, lock.stat.Czxid)
 	}
-	if crumb, err := ReadBreadCrumb(trail.data); trail.exists && err == nil {
-		t.saw(lock.stat.Czxid, time.Duration(crumb.SessionMs)*time.Millisecond)
+	if t.s.sawRecord(trail) {
+		t.saw(lock.stat.Czxid)
 	}
 	if err := t.count(ctx); err != nil {
 		return lock, trail, err
@@ -129,7 +131,10 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 	seen := t.s.Resumed()
 	results, failed, err := t.s.transact(InTurn(ctx), ops...)
 	t.unsure, t.tried = unknown(err), crumb
+	_, named := errors.AsType[jute.Code](err)
 	switch {
+	case t.unsure && named: // the server itself failed
+		return nil, fmt.Errorf("create the lock: %w", err)
 	case t.unsure:
 		return nil, t.again(ctx, err)
 	case errors.Is(err, zk.ErrNodeExists) && failed == 2: // a breadcrumb that we did not know of
@@ -153,7 +158,7 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 		return nil, t.torn()
 	}
 	t.newest = claim.Token
-	t.saw(claim.Token, t.s.Timeout())
+	t.saw(claim.Token)
 	claim.found = o.clear
 	if !o.clear {
 		err = claim.reread(ctx)

@@ -17,12 +17,13 @@ import (
 
 // Ticket lets another process close a session: for ZooKeeper, id and password are enough.
 type Ticket struct {
-	Servers  []string      `json:"servers"`
-	Session  int64         `json:"session"`
-	Password []byte        `json:"password"`
-	Timeout  time.Duration `json:"timeout"`
-	Auth     *Auth         `json:"auth,omitempty"`
-	TLS      *keyfile.TLS  `json:"tls,omitempty"`
+	Servers   []string            `json:"servers"`
+	Addresses map[string][]string `json:"addresses,omitempty"` // of their names, as far as they are known
+	Session   int64               `json:"session"`
+	Password  []byte              `json:"password"`
+	Timeout   time.Duration       `json:"timeout"`
+	Auth      *Auth               `json:"auth,omitempty"`
+	TLS       *keyfile.TLS        `json:"tls,omitempty"`
 }
 
 // Release names the lock and the breadcrumb of a child that may be running under a session.
@@ -39,7 +40,7 @@ type Release struct {
 // Ticket returns a ticket that closes this session.
 func (s *Session) Ticket() Ticket {
 	id, password := s.identity()
-	return Ticket{Servers: s.cfg.Servers, Session: id, Password: password, Timeout: s.Timeout(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
+	return Ticket{Servers: s.cfg.Servers, Addresses: resolved.known(s.cfg.Servers), Session: id, Password: password, Timeout: s.Timeout(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
 }
 
 // Close takes the session over, removes the breadcrumbs and locks of children that died at that time, and, if no process of
@@ -73,6 +74,7 @@ type closing struct {
 
 func (t Ticket) close(ctx context.Context, dial DialFunc, dead []Release, how closing) error {
 	dial = dialing(dial, t.TLS)
+	resolved.keep(t.Addresses)
 	t.Auth = t.Auth.widened() // they may have changed since; Close creates no znode
 	first := rand.IntN(len(t.Servers))
 	for tries := 0; ; tries++ {

@@ -36,7 +36,7 @@ func over(dial DialFunc, t *keyfile.TLS) DialFunc {
 // dialing returns the dial function, with TLS if that is configured.
 func dialing(dial DialFunc, t *keyfile.TLS) DialFunc {
 	if dial == nil {
-		dial = dialTCP
+		dial = resolved.dial
 	}
 	if t == nil {
 		return dial

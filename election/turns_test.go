@@ -112,17 +112,17 @@ func TestWhatIsGivenUpHasItsTurnUntilItIsSent(t *testing.T) {
 			for range 2 * mostInTurn {
 				wg.Go(func() {
 					for asking.Err() == nil {
-						_, _ = s.get(InTurn(asking), "/understudy")
+						_, _ = s.exists(InTurn(asking), "/understudy")
 					}
 				})
 			}
 			time.Sleep(time.Minute)
 			enough()
 			wg.Wait()
-			before := w.zk.Requests()[jute.OpGetData]
+			before := w.zk.Requests()[jute.OpExists]
 			w.zk.Up()
 			time.Sleep(testTimeout)
-			if sent := w.zk.Requests()[jute.OpGetData] - before; sent > mostInTurn {
+			if sent := w.zk.Requests()[jute.OpExists] - before; sent > mostInTurn {
 				w.Errorf("%d are sent that nobody waits for", sent)
 			}
 			return s.Over()

@@ -25,9 +25,16 @@ import (
 func (s *supervisor) sessions(ctx context.Context) error {
 	ctx, done := context.WithCancelCause(ctx)
 	defer done(nil)
+	var seen service.Keeper
+	defer seen.Finish()
+	longest := time.Duration(0)
+	if m := s.cfg.Memory; m != nil {
+		seen.Save, longest = func(k service.Known) { m.Save(service.AllServices, k) }, m.Load(service.AllServices).Longest
+	}
 	sessions := election.New(election.Config{
 		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Floor: s.cfg.Floor, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
 		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, Strangers: s.cfg.Strangers, MostInTurn: s.cfg.MostInTurn,
+		Seen: longest, Saw: func(longest time.Duration) { seen.Put(service.Known{Longest: longest}) },
 	})
 	defer sessions.Wait()
 	first := uint64(1)
@@ -309,7 +316,7 @@ func (s *supervisor) showHeld(sess *election.Session, end time.Duration, held bo
 
 // tellGranted warns, once, if the ZooKeeper servers grant another session timeout than the config asks for, and gives what follows.
 func (s *supervisor) tellGranted(sess *election.Session) {
-	asked, granted, tick := s.cfg.Timeout, sess.Longest(), sess.Longest()/2
+	asked, granted, tick := s.cfg.Timeout, sess.Lease.Longest(), sess.Lease.Longest()/2
 	why := "the servers' minSessionTimeout, by default 2 x tickTime"
 	if shortest := sess.Timeout(); granted == asked && shortest < election.Counted(asked, s.cfg.Floor) {
 		granted, tick = shortest, shortest/20

@@ -109,7 +109,9 @@ const (
 	SessionMoved            Code = -118
 	NotReadOnly             Code = -119
 	NoWatcher               Code = -121
+	RequestTimeout          Code = -122
 	ReconfigDisabled        Code = -123
+	RequiresSASL            Code = -124
 	QuotaExceeded           Code = -125
 	ThrottledOp             Code = -127
 )
@@ -123,7 +125,7 @@ var codeNames = map[Code]string{
 	BadVersion: "bad version", NoChildrenForEphemerals: "no children for ephemerals", NodeExists: "node exists",
 	NotEmpty: "not empty", SessionExpired: "session expired", InvalidCallback: "invalid callback",
 	InvalidACL: "invalid acl", AuthFailed: "auth failed", SessionMoved: "session moved", NotReadOnly: "not read only",
-	NoWatcher: "no watcher", ReconfigDisabled: "reconfig disabled", QuotaExceeded: "quota exceeded",
+	NoWatcher: "no watcher", RequestTimeout: "request timeout", RequiresSASL: "requires SASL authentication", ReconfigDisabled: "reconfig disabled", QuotaExceeded: "quota exceeded",
 	ThrottledOp: "throttled",
 }
 

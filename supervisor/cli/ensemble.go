@@ -12,6 +12,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
+	"understudy/supervisor/control"
 	"understudy/supervisor/control/ensemble"
 	"understudy/supervisor/printable"
 )
@@ -32,7 +33,25 @@ func lookAt(ctx context.Context, c *config.Config, here bool) *lookedAt {
 		return &lookedAt{refused: err}
 	}
 	r := ensemble.Look(ctx, ensemble.Asked{Config: client(c, auth), Here: here})
-	return &lookedAt{Servers: r.Servers, Findings: r.Judge(use(c)), reached: r.Reached()}
+	l := &lookedAt{Servers: r.Servers, Findings: r.Judge(use(c)), reached: r.Reached()}
+	if l.reached {
+		l.nodes(ctx, client(c, auth))
+	}
+	return l
+}
+
+// nodes looks at those that are connected.
+func (l *lookedAt) nodes(ctx context.Context, cfg election.Config) {
+	ctx, enough := context.WithTimeout(ctx, ensemblePatience)
+	defer enough()
+	c, err := control.Open(ctx, cfg)
+	if err != nil {
+		return // the servers tell more of that
+	}
+	defer c.Close()
+	if differ, err := c.Unlike(ctx); err == nil && differ != "" {
+		l.Warnings = append(l.Warnings, differ)
+	}
 }
 
 // use is how services depend on the ensemble.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/config"
@@ -79,6 +81,25 @@ func TestCheckLooksAtZooKeeperWithoutAConfig(t *testing.T) {
 	t.Setenv("UNDERSTUDY_ZK", "127.0.0.1:1")
 	if code, _, errs := says(t, "check", "--zk"); code != 3 || !strings.Contains(errs, "can be reached") {
 		t.Errorf("code %d, %s", code, errs)
+	}
+}
+
+func TestCheckWarnsOfNodesWhoseSessionTimeoutsDiffer(t *testing.T) {
+	one := emptyCluster(t)
+	conn, _, err := zk.Connect([]string{one}, 4*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, path := range []string{"/understudy", "/understudy/nodes", "/understudy/nodes/a", "/understudy/nodes/b"} {
+		data := fmt.Sprintf(`{"session_timeout_ms":%d}`, 1000*len(path)+int(path[len(path)-1]))
+		if _, err := conn.Create(path, []byte(data), 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("UNDERSTUDY_ZK", one)
+	if code, out, errs := says(t, "check", "--zk"); code != 0 || !strings.Contains(out, "warning: session timeouts of the nodes differ: 19.098s on b; 19.097s on a. ") {
+		t.Errorf("code %d\n%s\n%s", code, out, errs)
 	}
 }
 

@@ -158,6 +158,14 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 				"if this lasts, delete %s/%s, so that the node can come back", election.SessionName(n.Beat.Session), election.NodesDir(c.root), n.Node))
 		}
 	}
+	if differ := unlike(s.Nodes); differ != "" {
+		longest := slices.MaxFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Session, b.Session) }).Session
+		for i, n := range s.Nodes {
+			if n.Session > 0 && n.Session < longest {
+				s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, differ)
+			}
+		}
+	}
 	err = all(len(names), func(i int) error {
 		v := &s.Services[i]
 		for m := range v.Members {

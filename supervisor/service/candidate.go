@@ -76,7 +76,7 @@ func (t *stay) Parted(ctx context.Context, now role.State) {
 		return
 	}
 	t.candidacy.parted()
-	v.mem.saw(0, 0, t.s.Newest())
+	v.mem.saw(0, t.s.Newest())
 	t.candidacy.cand = nil
 	switch {
 	case v.Removed() && v.carried == nil: // else the session's end, or its next candidate, deletes all of it
@@ -124,20 +124,21 @@ func (t *stay) leavePrevious(ctx context.Context) {
 	t.leave(ctx, cand)
 }
 
-// longest is the longest timeout that another node's session may have, as far as this one knows.
-func (t *stay) longest() time.Duration { return max(t.s.Longest(), t.v.mem.known.Longest) }
-
 // Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of the previous active, so only time proves that its lease has
 // ended. P5. A node that was active itself waits, too: another one may have become active before the loss.
 func (t *stay) Quarantine(ctx context.Context) role.Event {
 	v := t.v
-	span := t.longest() + v.conf.GraceDelay
+	began, grace := time.Now(), v.conf.GraceDelay
+	span := t.s.Longest() + grace
 	v.log.Warn("ZooKeeper's data of this service is new, or may be set back: waiting until any earlier lease has ended", "wait", span)
 	v.view.note = fmt.Sprintf("ZooKeeper's data of this service is new, or may be set back: it waits %v, until any earlier lease has ended", span)
 	v.view.announce()
-	if !wait.For(ctx, span) {
-		return role.Event{Kind: role.StayOver} // the next session waits again, from the start
+	for left := span; left > 0; left = t.s.Longest() + grace - time.Since(began) { // a node with a longer one may have come back meanwhile
+		if !wait.For(ctx, left) {
+			return role.Event{Kind: role.StayOver} // the next session waits again, from the start
+		}
 	}
+	v.log.Info("any earlier lease has ended")
 	if t.candidacy.birth == v.mem.birth && !t.outgrow(ctx) {
 		return role.Event{Kind: role.StayOver}
 	}

@@ -265,6 +265,8 @@ func (t *stay) refusal(ctx context.Context, err error) role.Event {
 		v.mem.story.failure = err.Error()
 		v.log.Error("nothing is started", "error", err)
 		return role.Event{Kind: role.PreviousAlive}
+	case !errors.Is(err, fencing.ErrRefused): // such as a record that ZooKeeper does not take
+		v.mem.story.failure = err.Error()
 	}
 	v.log.Error("takeover blocked: the previous node's program is not proved dead, and nothing is started; "+
 		"`understudy status` gives what to do", "error", err)

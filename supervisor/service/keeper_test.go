@@ -29,8 +29,8 @@ func TestWhatWasSeenLastIsSavedBeforeTheEnd(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var saved atomic.Int64
 			v := made(t, Conf{Name: "db"}, func(n *LocalNode) { n.Memory = slowMemory{c.takes, &saved} })
-			v.mem.saw(7, time.Second, 7)
-			v.mem.saw(8, time.Second, 8)
+			v.mem.saw(7, 7)
+			v.mem.saw(8, 8)
 			began := time.Now()
 			v.Close()
 			if saved.Load() != c.want || time.Since(began) > keepPatience {

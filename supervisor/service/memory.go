@@ -14,7 +14,7 @@ type memory struct {
 	birth      election.Birth // of the service's folder, as last seen
 	setBacks   int64          // how often ZooKeeper's data was set back before, as this node has noticed, and waited out
 	known      Known
-	keeper     keeper
+	keeper     Keeper
 	place      election.CarriedCandidate // the znodes that the previous candidate could not delete
 	story      story
 	restarts   restarts
@@ -25,11 +25,15 @@ type memory struct {
 // Known is what this node has seen of a service. P1: where ZooKeeper comes back with an older copy of its data, or with none, the record of
 // the active node is gone, while its lease may last.
 type Known struct {
-	Birth   election.Birth `json:"birth"`
-	Zxid    int64          `json:"zxid"`    // the newest change of ZooKeeper's data
-	Token   int64          `json:"token"`   // the newest claim
-	Longest time.Duration  `json:"longest"` // the longest session timeout that a lease rested on
+	Birth election.Birth `json:"birth,omitzero"`
+	Zxid  int64          `json:"zxid,omitempty"`  // the newest change of ZooKeeper's data
+	Token int64          `json:"token,omitempty"` // the newest claim
+	// Longest is the longest session timeout under the root. It is known of AllServices only.
+	Longest time.Duration `json:"longest,omitempty"`
 }
+
+// AllServices is the name under which is kept what is known of the root.
+const AllServices = ""
 
 // Memory keeps what is known of a service where the next supervisor of this node finds it, until the machine boots. It may hang.
 type Memory interface {
@@ -42,7 +46,7 @@ func (m *memory) remember(k Known) {
 	if m.birth == (election.Birth{}) {
 		m.birth = k.Birth
 	}
-	m.known.Zxid, m.known.Token, m.known.Longest = max(m.known.Zxid, k.Zxid), max(m.known.Token, k.Token), max(m.known.Longest, k.Longest)
+	m.known.Zxid, m.known.Token = max(m.known.Zxid, k.Zxid), max(m.known.Token, k.Token)
 }
 
 // lost reports whether ZooKeeper has lost data that this node has seen. newest is the newest claim of the service that is there, zxid the
@@ -63,29 +67,32 @@ func (m *memory) reborn(b election.Birth, newest, zxid, setBacks int64) {
 	m.birth, m.known.Token, m.known.Zxid, m.setBacks = b, newest, zxid, setBacks
 }
 
-// saw notes a claim, the session timeout that its lease may rest on, and the newest change of ZooKeeper's data.
-func (m *memory) saw(token int64, session time.Duration, zxid int64) {
+// saw notes a claim, and the newest change of ZooKeeper's data.
+func (m *memory) saw(token, zxid int64) {
 	was := m.known
-	m.known.Birth, m.known.Zxid = m.birth, max(was.Zxid, zxid)
-	m.known.Token, m.known.Longest = max(was.Token, token), max(was.Longest, session)
-	if m.keeper.save != nil && (m.known.Birth != was.Birth || m.known.Token != was.Token || m.known.Longest != was.Longest) {
-		m.keeper.put(m.known)
+	m.known.Birth, m.known.Zxid, m.known.Token = m.birth, max(was.Zxid, zxid), max(was.Token, token)
+	if m.known.Birth != was.Birth || m.known.Token != was.Token {
+		m.keeper.Put(m.known)
 	}
 }
 
 // keepPatience is how long the end of a service waits for what it has seen to be saved.
 const keepPatience = 5 * time.Second
 
-// keeper saves the newest of what it is given, beside the goroutine that gives it: a file system may hang.
-type keeper struct {
-	save func(Known)
+// Keeper saves the newest of what it is given, beside the goroutine that gives it: a file system may hang.
+type Keeper struct {
+	Save func(Known) // nil: nothing is saved
 
 	mu   sync.Mutex // guards the fields below
 	next *Known
 	busy chan struct{} // closed once all is saved; nil: nothing is being saved
 }
 
-func (k *keeper) put(known Known) {
+// Put returns at once.
+func (k *Keeper) Put(known Known) {
+	if k.Save == nil {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.next = &known
@@ -95,8 +102,8 @@ func (k *keeper) put(known Known) {
 	}
 }
 
-// finish waits until all is saved. P1: a supervisor that ends just after it has seen a claim would leave its successor without it.
-func (k *keeper) finish() {
+// Finish waits until all is saved. P1: a supervisor that ends just after it has seen a claim would leave its successor without it.
+func (k *Keeper) Finish() {
 	k.mu.Lock()
 	busy := k.busy
 	k.mu.Unlock()
@@ -109,7 +116,7 @@ func (k *keeper) finish() {
 	}
 }
 
-func (k *keeper) run() {
+func (k *Keeper) run() {
 	for {
 		k.mu.Lock()
 		next := k.next
@@ -121,7 +128,7 @@ func (k *keeper) run() {
 			return
 		}
 		k.mu.Unlock()
-		k.save(*next)
+		k.Save(*next)
 	}
 }
 

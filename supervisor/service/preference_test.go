@@ -57,16 +57,17 @@ func TestAPreferredNodeCountsAsGoneForAsLongAsItsSessionMayLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk := newEnsemble(t)
 		defer zk.server.Close()
+		longest := 10 * zk.timeout
+		zk.seen = longest
 		zk.session(func(ctx context.Context, s *election.Session) error {
 			v := made(t, Conf{Service: config.Service{Priority: 1, Failback: true}}, nil)
-			v.mem.known.Longest = 10 * s.Longest()
 			stay := v.testStay(ctx, Session{Session: s}, nil)
 			stay.candidacy.intents = election.Intents{Preferred: map[string]int{"preferred": 2}}
 			for stay.polite() {
 				time.Sleep(graceForPreferred)
 			}
-			if after, there := v.mem.preference.rival(time.Now(), stay.candidacy.intents); !there || after != 10*s.Longest() {
-				t.Errorf("%v, %v, and the longest session is %v", after, there, 10*s.Longest())
+			if after, there := v.mem.preference.rival(time.Now(), stay.candidacy.intents); !there || after != longest {
+				t.Errorf("%v, %v, and the longest session is %v", after, there, longest)
 			}
 			return nil
 		})

@@ -80,7 +80,7 @@ func New(node *LocalNode, conf Conf) *Service {
 	v.mem.preference.node, v.mem.preference.conf = node.Self.Node, &v.conf
 	v.mem.restarts.cfg = conf.Restart
 	if node.Memory != nil {
-		v.mem.keeper.save = func(k Known) { node.Memory.Save(conf.Name, k) }
+		v.mem.keeper.Save = func(k Known) { node.Memory.Save(conf.Name, k) }
 	}
 	v.history = history{log: log, moves: moves{service: v.name, node: node.Self.Node, intents: &v.inbox.intents, log: log}}
 	v.breadcrumb = breadcrumb{root: node.Root, self: node.Self, machine: node.Machine, trees: &v.trees, owes: u.Owes, log: log}
@@ -146,7 +146,7 @@ func (v *Service) Show() { v.view.show() }
 func (v *Service) Close() {
 	v.copy.close()
 	v.unit.Close()
-	v.mem.keeper.finish()
+	v.mem.keeper.Finish()
 }
 
 // Serve waits for the lock, and runs terms, until the session or the supervisor ends. It fails only with ErrUndead.

@@ -176,7 +176,7 @@ func (t *stay) polite() bool {
 			return true
 		}
 		if wait > 0 {
-			v.mem.preference.rivalBy = time.Now().Add(t.longest())
+			v.mem.preference.rivalBy = time.Now().Add(t.s.Longest())
 		}
 	}
 	t.candidacy.polite = time.Time{}

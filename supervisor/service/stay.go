@@ -156,10 +156,10 @@ func (t *stay) Join(ctx context.Context) role.Event {
 			t.tree = v.carried.tree
 		}
 		cand.Held = v.conf.Wait.tried
-		cand.Saw = func(token int64, session time.Duration) { v.mem.saw(token, session, t.s.Newest()) }
+		cand.Saw = func(token int64) { v.mem.saw(token, t.s.Newest()) }
 		lost := v.mem.lost(birth, cand.Newest, t.s.Newest(), cand.SetBacks)
 		if !lost { // it may be in a queue for long, and look at no lock
-			v.mem.saw(cand.Newest, 0, 0)
+			v.mem.saw(cand.Newest, 0)
 		}
 		return role.Event{Kind: role.Joined, DataLost: lost}
 	case v.carried != nil && handing(ctx):

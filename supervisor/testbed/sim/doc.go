@@ -11,6 +11,7 @@
 //
 //   - P1: no process of another activation of the service is alive at a start, and tokens only grow.
 //   - P2: a lock or breadcrumb goes only when nothing is alive of the activation that it named.
+//   - P1 as well: when a node has waited for a lease's end by time alone, no other node's lease that it waited for lasts, as that one computes it.
 //   - P3: no process of a session is alive when ZooKeeper expires it; of a failsafe service, none but where every other node
 //     that its breadcrumb lists has so lately not been heard by ZooKeeper that it may have promised to start nothing.
 //   - P4: nothing outlives its supervisor by a second while a guardian can act, and nothing runs without the lock at rest.

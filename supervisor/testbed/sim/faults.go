@@ -73,8 +73,14 @@ func (f Fault) slowness() time.Duration { return f.For / time.Duration(1+f.N%20)
 // broken is which request is hit, and how.
 func (f Fault) broken() (jute.Op, string) {
 	ops := []jute.Op{jute.OpMulti, jute.OpMulti, jute.OpMulti, jute.OpCreate, jute.OpSetData, jute.OpGetData, jute.OpExists, jute.OpCreateSession, jute.OpCloseSession}
+	if f.N/512%4 == 0 && ops[f.N%len(ops)] > 0 { // not what opens or closes a session
+		return ops[f.N%len(ops)], refusals[f.N/2048%len(refusals)].Error()
+	}
 	return ops[f.N%len(ops)], []string{"close before", "close after", "loss of the reply"}[f.N/16%3]
 }
+
+// refusals are codes that the client library does not know.
+var refusals = []jute.Code{jute.QuotaExceeded, jute.ThrottledOp, jute.MarshallingError, -999}
 
 // begin lets a fault happen. What it returns, unless nil, ends it. It reports false when the fault would break the rules.
 func (ne *nemesis) begin(f Fault) (end func(), done bool) {

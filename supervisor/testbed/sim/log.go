@@ -64,6 +64,14 @@ func (l logSink) tell(msg string, args []any) {
 		w.mu.Lock()
 		w.copies.unpromoted(pairs["service"], pairs["why"])
 		w.mu.Unlock()
+	case "any earlier lease has ended":
+		w.mu.Lock()
+		w.check.quarantined(l.inc.node)
+		w.mu.Unlock()
+	case "the previous node's program counts as dead after this delay":
+		w.mu.Lock()
+		w.check.delayed(l.inc.node, pairs["service"])
+		w.mu.Unlock()
 	case "the program is not proved dead, and the lock is kept":
 		w.check.tally.cover.saw("stopping", "tree may be alive", "stopping")
 	}

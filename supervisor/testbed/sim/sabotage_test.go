@@ -80,6 +80,9 @@ var sabotagesOfTerms = []sabotage{
 	{"no quarantine after a loss of data", []change{
 		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid\n", "	return false\n"},
 	}},
+	{"learn the session timeout of another node from a record alone", []change{
+		{"election/seen.go", "	s.seen.saw(longest)\n	return longest\n", "	return longest\n"}, unequals,
+	}},
 	{"restart beside processes that the program left behind", []change{
 		{"supervisor/service/run.go", "		err := t.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
 	}},

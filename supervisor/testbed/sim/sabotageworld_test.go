@@ -56,6 +56,9 @@ var keepers = change{"supervisor/testbed/sim/kept.go", "	hauntedIn   = 5\n	haunt
 // regrants has the servers of every plan grant now this timeout, now that.
 var regrants = change{"supervisor/testbed/sim/grants.go", "	regrantsIn   = 5\n	regrantsFrom = 2\n", "	regrantsIn   = 1\n	regrantsFrom = 0\n"}
 
+// unequals has the configs of nodes differ in every plan.
+var unequals = change{"supervisor/testbed/sim/unequal.go", "	unequalIn   = 4\n	unequalFrom = 1\n", "	unequalIn   = 1\n	unequalFrom = 0\n"}
+
 // calms leaves most plans nothing but what nobody is to notice, regrantsInCalm that the ensemble is lost or has been restarted.
 var (
 	calms          = change{"supervisor/testbed/sim/plan.go", "Calm: r.IntN(10) == 0", "Calm: r.IntN(10) < 9"}

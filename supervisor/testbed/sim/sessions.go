@@ -25,7 +25,10 @@ func (sv *sessionsView) belongs(node string, session int64) { sv.of[node] = sess
 func (sv *sessionsView) owns(session int64) { sv.owners[session] = true }
 
 // wiped notes that ZooKeeper has lost its data.
-func (sv *sessionsView) wiped() { maps.Copy(sv.lost, sv.owners) }
+func (sv *sessionsView) wiped() {
+	maps.Copy(sv.lost, sv.owners)
+	clear(sv.of)
+}
 
 // meddle notes that a stranger is about to be attached to a session.
 func (sv *sessionsView) meddle(session int64) { sv.meddled[session] = true }

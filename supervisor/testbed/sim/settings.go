@@ -65,10 +65,10 @@ func (n *node) services(inc *incarnation) []service.Conf {
 				RejoinAfter: p.Rejoin,
 			},
 			Moves:      config.Moves{Max: p.Moves, Within: 10 * time.Minute},
-			GraceDelay: p.Grace, Fencing: config.Fencing{OnFailure: config.OnFailure(p.Fencing)},
+			GraceDelay: p.grace(n.index), Fencing: config.Fencing{OnFailure: config.OnFailure(p.Fencing)},
 		}}
 		conf.Replicated = p.replicated()
-		if p.Failsafe[k] {
+		if p.outlasts(k, n.index) {
 			conf.OnLoss = config.OnLossFailsafe
 		}
 		if p.Stonith {

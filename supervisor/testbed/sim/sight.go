@@ -14,10 +14,11 @@ type sight struct {
 	newest map[string]time.Time // by node: when it sent the newest heartbeat that was answered to it
 	sees   map[string]time.Time // by node: until when it has to say, by that, that it sees one
 	blind  map[string]time.Time // by node: the newest moment that was later
+	leases map[string]leaseSeen // by node
 }
 
 func newSight(c *checker) sight {
-	return sight{c, map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}}
+	return sight{c, map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}, map[string]leaseSeen{}}
 }
 
 // answered is told that a node has the answer to a heartbeat that it sent then, on a connection: it sees an ensemble for a quarter of what
@@ -28,6 +29,7 @@ func (si *sight) answered(node string, b *beating, sent time.Time) {
 		return
 	}
 	if !sent.Before(si.newest[node]) {
+		si.leased(node, b.session, sent)
 		si.newest[node], si.sees[node] = sent, sent.Add(si.bounds.counted(b.session)*99/400)
 	}
 }
@@ -121,6 +123,7 @@ func (b *beating) answer(frame []byte) {
 			if hello.SessionID == 0 {
 				b.node.w.check.tally.heard[b.node.name] = true
 			}
+			b.node.w.check.sight.greeted(b.node.name, hello.SessionID)
 			was := b.node.w.check.bounds.counted(hello.SessionID)
 			b.node.w.check.bounds.read(b.node, b.conn.in, hello)
 			b.session, b.shorter = hello.SessionID, b.node.w.check.bounds.counted(hello.SessionID) < was

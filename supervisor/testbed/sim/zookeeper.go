@@ -2,8 +2,10 @@ package sim
 
 import (
 	"net"
+	"slices"
 	"time"
 
+	"understudy/election/jute"
 	"understudy/election/zkmem"
 )
 
@@ -109,8 +111,11 @@ func (sf *serverFaults) breakReply(f Fault) {
 			s.CloseBefore(m)
 		case "close after":
 			s.CloseAfter(m)
-		default:
+		case "loss of the reply":
 			s.LoseReply(m)
+		default:
+			i := slices.IndexFunc(refusals, func(c jute.Code) bool { return c.Error() == how })
+			s.Refuse(m, refusals[i])
 		}
 	}
 }
