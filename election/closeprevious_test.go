@@ -41,7 +41,7 @@ func TestAPreviousSessionIsClosedWithTheEndingThatIsKnown(t *testing.T) {
 func TestAPreviousSessionThatIsOverIsSaidToBe(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release := w.leave("a")
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, time.Now(), true); err != nil {
+		if err := ticket.Close(w.Context(), w.dial, []Release{release}, EndedAt(time.Now()), true); err != nil {
 			w.Fatal(err)
 		}
 		if err := ticket.ClosePrevious(w.Context(), w.dial, "/understudy", w.config("a").Node, []Release{release}); !errors.Is(err, ErrOverAlready) {

@@ -14,8 +14,11 @@ type Ending struct {
 	of int64 // the activation, by its token; 0: it is not known which one
 }
 
-// exactly is an ending that is known.
-func exactly(t time.Time) Ending { return Ending{Min: utc(t), Max: utc(t)} }
+// EndedAt is an ending that is known.
+func EndedAt(t time.Time) Ending { return Ending{Min: utc(t), Max: utc(t)} }
+
+// EndedBy is an ending at that time or before.
+func EndedBy(t time.Time) Ending { return Ending{Max: utc(t)} }
 
 // beside is what is left of these bounds for an activation that may be another one than they are of, and after which next came: it died before
 // next started, if that was not for an operator to say.
@@ -32,7 +35,7 @@ func (e Ending) beside(old, next Activation) Ending {
 
 // since is what is left of the bounds where the programs were down at the end: the last one died then, or after a start in vain.
 func (e Ending) since(down *time.Time) Ending {
-	if down != nil && e.Min != nil && down.Before(*e.Min) {
+	if down != nil && (e.Min == nil || down.Before(*e.Min)) {
 		e.Min = down
 	}
 	return e
@@ -91,7 +94,7 @@ func (c *Candidate) WatchLock(ctx context.Context) error {
 
 // PreviousEnding bounds when the last program of the previous active died, by how its lock went. previous is what its breadcrumb said, if
 // it left one. A server ends a session that was silent for its timeout, rounded up to the next tick. The last sign of life is a
-// heartbeat, of which there are twelve in a timeout; a program may run until the lease that rests on it is over.
+// heartbeat, of which there are twelve in a timeout. By the end of the session the lease is over: P3; or guardians ended it after a death.
 func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	d := c.left
 	if d.gone.IsZero() {
@@ -106,7 +109,7 @@ func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	session := time.Duration(previous.SessionMs) * time.Millisecond
 	end := Ending{of: d.token}
 	if !c.s.cfg.Strangers && previous.Failsafe == nil { // else any client may have ended the session, or the program outlasted the lease
-		end.Max = utc(d.gone.Add(LeaseLength(session) - session))
+		end.Max = utc(d.gone)
 	}
 	// A new leader counts each session's silence from its own beginning, and its servers' clients have to connect again.
 	if first := d.seen.Add(-session - min(usualTick, session/2)); c.s.connected().Before(first) {

@@ -181,7 +181,7 @@ func (e *Sessions) closeOld(ctx context.Context, s *Session) {
 	e.closing.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 		defer cancel()
-		if err := ticket.Close(ctx, e.cfg.Dial, releases, died, true); err != nil {
+		if err := ticket.Close(ctx, e.cfg.Dial, releases, EndedBy(died), true); err != nil {
 			s.log.Debug("previous session not closed", "session", SessionName(ticket.Session), "error", err)
 		}
 	})

@@ -43,10 +43,10 @@ func (s *Session) Ticket() Ticket {
 	return Ticket{Servers: s.cfg.Servers, Addresses: resolved.known(s.cfg.Servers), Session: id, Password: password, Timeout: s.Timeout(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
 }
 
-// Close takes the session over, removes the breadcrumbs and locks of children that died at that time, and, if no process of
+// Close takes the session over, removes the breadcrumbs and locks of children that ended then, and, if no process of
 // the session is alive, closes it: P2. It retries until it has succeeded, the session is over, or ctx ends.
-func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, died time.Time, all bool) error {
-	return t.close(ctx, dial, dead, closing{end: exactly(died), all: all})
+func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, end Ending, all bool) error {
+	return t.close(ctx, dial, dead, closing{end: end, all: all})
 }
 
 // ClosePrevious is Close for the session of a supervisor that is gone with its guardians, and all programs with them, at any time since the
@@ -361,8 +361,8 @@ func EncodeRelease(p Paths) []byte { return encode(p.Release()) }
 type Closing struct {
 	Ticket             []byte
 	Dead, Undone, Left [][]byte
-	Died               time.Time // the last of them
-	All                bool      // every child of the session is dead, and its effects are undone
+	End                Ending // of all of them
+	All                bool   // every child of the session is dead, and its effects are undone
 }
 
 // CloseEncoded is Ticket.Close for encoded values.
@@ -371,7 +371,7 @@ func CloseEncoded(ctx context.Context, c Closing, dial DialFunc) error {
 	if err != nil {
 		return err
 	}
-	return t.Close(ctx, dial, dead, c.Died, c.All)
+	return t.Close(ctx, dial, dead, c.End, c.All)
 }
 
 // Decode returns the session's ticket, and its releases.

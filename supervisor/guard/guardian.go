@@ -57,6 +57,7 @@ type Closing struct {
 	Undone   [][]byte      // of settled trees whose effects are undone
 	Left     [][]byte      // of dead trees with effects that are known to be left
 	DiedAt   time.Duration // of the last of these trees
+	Exactly  bool          // they all lived until the lease ended; else one may have been dead before
 	All      bool          // every tree of the lease is settled; else the session itself is left to expire
 }
 

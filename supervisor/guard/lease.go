@@ -163,10 +163,10 @@ func (g *Guardian) close(now time.Duration, l *lease) time.Duration {
 
 // closing is the order by what is known by now, and how much that is. P2: release only settled trees.
 func (l *lease) closing() (c Closing, knows int) {
-	c = Closing{Epoch: l.number, Ticket: l.ticket, All: true}
+	c = Closing{Epoch: l.number, Ticket: l.ticket, Exactly: true, All: true}
 	for _, t := range l.trees {
 		if t.dead {
-			c.DiedAt = max(c.DiedAt, t.diedAt)
+			c.DiedAt, c.Exactly = max(c.DiedAt, t.diedAt), c.Exactly && t.struck
 		}
 		switch {
 		case t.settled() && (len(t.znodes) == 0 || l.shares(t)):

@@ -155,8 +155,10 @@ func (p heldTree) Close() { delete(p.known, p.by) }
 func (g *guardian) closeSession(c guard.Closing) error {
 	ctx, cancel := context.WithTimeout(context.Background(), givesUp)
 	defer cancel()
-	order := election.Closing{
-		Ticket: c.Ticket, Dead: c.Releases, Undone: c.Undone, Left: c.Left, Died: time.Now().Add(c.DiedAt - g.host.now()), All: c.All,
+	order := election.Closing{Ticket: c.Ticket, Dead: c.Releases, Undone: c.Undone, Left: c.Left, All: c.All}
+	order.End = election.EndedBy(time.Now().Add(c.DiedAt - g.host.now()))
+	if c.Exactly {
+		order.End.Min = order.End.Max
 	}
 	t, dead, err := order.Decode()
 	if err != nil {
@@ -169,7 +171,7 @@ func (g *guardian) closeSession(c guard.Closing) error {
 		return g.w.net.dial(ctx, g.host.index, serverOf(address), g.gate)
 	}
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := t.Close(ctx, dial, dead, order.Died, c.All)
+		err := t.Close(ctx, dial, dead, order.End, c.All)
 		if err == nil || !g.alive() || !g.w.sleep(ctx, pause) {
 			return err
 		}

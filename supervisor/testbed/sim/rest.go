@@ -97,9 +97,11 @@ const endSlack = 300 * time.Millisecond
 // ends looks whether the last process of each activation ended when the history says. What an operator confirmed or deleted by hand is theirs
 // to know; a copy lives on as a follower; and a node that slept may find its programs dead late.
 func (c *checker) ends(v *serviceView) {
-	if c.w.plan.Replicated || v.setBack {
+	p := c.w.plan
+	if p.Replicated || v.setBack {
 		return
 	}
+	longer := p.Asked > 0 || p.Regrants || len(c.sessions.meddled) > 0 // a session may outlive the timeout that its node was granted
 	past := slices.SortedFunc(maps.Values(v.history), func(a, b election.Activation) int { return cmp.Compare(a.Token, b.Token) })
 	for i, a := range past {
 		died, ran := v.died[a.Token]
@@ -110,8 +112,8 @@ func (c *checker) ends(v *serviceView) {
 		if least == nil && most == nil {
 			least, most = a.End, a.End
 		}
-		rounded := max(c.w.plan.Tick-2*time.Second, 0) // bounds assume ZooKeeper's default
-		late := least != nil && died.Before(least.Add(-endSlack-rounded)) && !c.w.nodes[c.w.indexOf(a.Node)].woke(died, *least)
+		rounded := max(p.Tick-2*time.Second, 0) // bounds assume ZooKeeper's default
+		late := least != nil && !longer && died.Before(least.Add(-endSlack-rounded)) && !c.w.nodes[c.w.indexOf(a.Node)].woke(died, *least)
 		if late || most != nil && died.After(most.Add(endSlack)) {
 			c.broken("history", "the last process of %d on %s ended at %v, and the history says %v to %v: %s", a.Token, a.Node, died, least, most, a.Reason)
 		}
