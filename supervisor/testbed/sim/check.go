@@ -66,11 +66,11 @@ type serviceView struct {
 	claims      int                        // of the lock, since all is calm
 	ends        map[int64]string           // why activations ended, as the history has it
 	history     map[string]election.Activation
-	died        map[int64]time.Time // when the last process of each token did
-	taken       map[string]int      // how often each node took the lock
-	znodes      map[string]bool     // all that there is of it
-	deleted     int                 // how often all of it was deleted
-	unknown     bool                // once when a supervisor could not know it, which then starts beside what runs
+	died        map[int64]death // of the last process of each token
+	taken       map[string]int  // how often each node took the lock
+	znodes      map[string]bool // all that there is of it
+	deleted     int             // how often all of it was deleted
+	unknown     bool            // once when a supervisor could not know it, which then starts beside what runs
 }
 
 type lockView struct {
@@ -104,7 +104,7 @@ func newChecker(w *world) *checker {
 	c.effects = newEffectsView(c)
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
-			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, next: map[int64]int64{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, died: map[int64]time.Time{}, taken: map[string]int{},
+			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, next: map[int64]int64{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, died: map[int64]death{}, taken: map[string]int{},
 			znodes: map[string]bool{},
 		}
 	}
@@ -185,7 +185,7 @@ func (c *checker) gone(p *proc) {
 	}
 	v := c.services[p.tree.service]
 	delete(v.living, p)
-	v.died[p.token] = time.Now()
+	v.died[p.token] = v.died[p.token].or(p)
 	c.dropped(v, p)
 	if p.main {
 		c.w.say("%s: END %v", p.tree.node, p)

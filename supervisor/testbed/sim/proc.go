@@ -38,7 +38,8 @@ type proc struct {
 	token   int64
 	since   time.Time
 	killed  bool
-	doomed  bool // killed, and held by the kernel: it runs no instruction of its own any more
+	struck  time.Time // when it was killed
+	doomed  bool      // killed, and held by the kernel: it runs no instruction of its own any more
 	dead    bool
 	nature  nature
 	done    chan struct{}
@@ -116,7 +117,7 @@ func (p *proc) kill() {
 	if p.killed || p.dead {
 		return
 	}
-	p.killed = true
+	p.killed, p.struck = true, time.Now()
 	if p.leaving != nil {
 		p.leaving.Stop() // it ends by nothing else any more
 	}

@@ -94,6 +94,22 @@ func (c *checker) apart(v *serviceView) {
 // endSlack is how much later than a death its proof may be, and how exact bounds are.
 const endSlack = 300 * time.Millisecond
 
+// death is when a process ran last: between its kill, after which it runs no instruction, and its end, which the kernel may put off.
+type death struct{ after, by time.Time }
+
+// or is the later one of two deaths, the second that of a process that has just ended.
+func (d death) or(p *proc) death {
+	now := time.Now()
+	after := now
+	if p.killed {
+		after = p.struck
+	}
+	if after.Before(d.after) {
+		after = d.after
+	}
+	return death{after, now}
+}
+
 // ends looks whether the last process of each activation ended when the history says. What an operator confirmed or deleted by hand is theirs
 // to know; a copy lives on as a follower; and a node that slept may find its programs dead late.
 func (c *checker) ends(v *serviceView) {
@@ -113,9 +129,9 @@ func (c *checker) ends(v *serviceView) {
 			least, most = a.End, a.End
 		}
 		rounded := max(p.Tick-2*time.Second, 0) // bounds assume ZooKeeper's default
-		late := least != nil && !longer && died.Before(least.Add(-endSlack-rounded)) && !c.w.nodes[c.w.indexOf(a.Node)].woke(died, *least)
-		if late || most != nil && died.After(most.Add(endSlack)) {
-			c.broken("history", "the last process of %d on %s ended at %v, and the history says %v to %v: %s", a.Token, a.Node, died, least, most, a.Reason)
+		late := least != nil && !longer && died.by.Before(least.Add(-endSlack-rounded)) && !c.w.nodes[c.w.indexOf(a.Node)].woke(died.by, *least)
+		if late || most != nil && died.after.After(most.Add(endSlack)) {
+			c.broken("history", "the last process of %d on %s ended at %v, and the history says %v to %v: %s", a.Token, a.Node, died.by, least, most, a.Reason)
 		}
 	}
 }
