@@ -92,7 +92,7 @@ func TestADialDoesNotWaitForTheNameServer(t *testing.T) {
 		t.Errorf("to nobody, without a name server: %v", err)
 	}
 	// A guardian has the addresses from its supervisor.
-	first = listen(t, "127.0.0.1", port)
+	listen(t, "127.0.0.1", port)
 	left := n.known([]string{"zk1:" + port, "zk2:1", "192.0.2.1:1"})
 	if want := map[string][]string{"zk1": {"127.0.0.1", "127.0.0.9"}}; !reflect.DeepEqual(left, want) {
 		t.Errorf("known: %v", left)

@@ -239,7 +239,7 @@ func (l *Log) Run(ctx context.Context) error {
 			_, _ = ended()
 		}()
 	case errors.Is(err, wait.ErrNoAnswer):
-		go ended()
+		go func() { _, _ = ended() }()
 	default:
 		bounded, enough := context.WithTimeout(context.WithoutCancel(ctx), l.grace())
 		defer enough()
