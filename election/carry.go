@@ -86,7 +86,8 @@ func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 		return nil, err
 	}
 	claim := c.taking.claim(crumb, carried.Token, carried.Name, carried.Stakes)
-	claim.Since, claim.version, claim.found, claim.record, claim.czxid = carried.Since, carried.Version, true, crumb.Name, cmp.Or(carried.Lock, carried.Token)
+	claim.Since, claim.czxid = carried.Since, cmp.Or(carried.Lock, carried.Token)
+	claim.found, claim.version, claim.record = true, carried.Version, crumb.Name
 	return claim, nil
 }
 

@@ -68,7 +68,8 @@ func (n Names) Change(b BreadCrumb, version int32, acl []zk.ACL, write any) (ops
 	}
 	name := recordIn(n.dir, b.Name)
 	if !slices.Contains(n.Records, name) {
-		return append(ops, &zk.CheckVersionRequest{Path: path.Join(n.dir, crumbName), Version: version}, &zk.CreateRequest{Path: name, Acl: acl}), true
+		same := &zk.CheckVersionRequest{Path: path.Join(n.dir, crumbName), Version: version}
+		return append(ops, same, &zk.CreateRequest{Path: name, Acl: acl}), true
 	}
 	if _, removes := write.(*zk.DeleteRequest); removes {
 		return append(ops, remove(name), write), false

@@ -149,7 +149,7 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 		return t.create(ctx, crumb, o, stakes)
 	case errors.Is(err, zk.ErrNodeExists): // another node was quicker, or the server that we read from has lost the lock
 		return nil, t.again(ctx, err)
-	case failed >= 1 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode)): // another claim, or the watch on the control znode will show why
+	case failed >= 1 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode)): // the next look, or the control's watch, shows why
 		return nil, t.again(ctx, errUnanswered)
 	case err != nil:
 		t.s.locks.drop(t.paths.Service)
