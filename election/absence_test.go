@@ -208,7 +208,6 @@ func TestALockWhoseTakingWasNotAnsweredIsLookedForWithASync(t *testing.T) {
 func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 	for _, answered := range []bool{true, false} {
 		inWorld(t, func(w *world) {
-			p := Paths{"/understudy", "svc"}
 			w.within("a", func(ctx context.Context, s *Session) error {
 				c, before, err := s.NewCandidate(ctx, "svc", Race)
 				if err != nil {
@@ -218,7 +217,7 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				w.byHand(whole(p)[2:]...)
+				w.deleteAll()
 				w.asOperator(func(ctx context.Context, s *Session) error {
 					_, _, err := s.NewCandidate(ctx, "svc", Race)
 					return err
@@ -271,7 +270,6 @@ func TestAPreferenceThatIsThereThoughItIsNotSeenIsLookedForWithASync(t *testing.
 // Whoever stands makes all anew that is missing, and whoever stood is told that it is not what it was.
 func TestAServiceThatWasDeletedIsMadeAnewByWhoStands(t *testing.T) {
 	inWorld(t, func(w *world) {
-		p := Paths{"/understudy", "svc"}
 		w.within("a", func(ctx context.Context, s *Session) error {
 			c, before, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
@@ -280,7 +278,7 @@ func TestAServiceThatWasDeletedIsMadeAnewByWhoStands(t *testing.T) {
 			told, ended := make(chan struct{}, 9), make(chan error, 1)
 			go func() { ended <- c.Control.Watch(ctx, func(Intents) { told <- struct{}{} }) }()
 			<-told
-			w.byHand(append(whole(p)[2:], ServicesDir("/understudy"))...)
+			w.deleteAll(ServicesDir("/understudy"))
 			if err := <-ended; !errors.Is(err, ErrDeleted) {
 				w.Errorf("the wishes end with %v", err)
 			}

@@ -183,29 +183,67 @@ func TestLateSignatureDoesNotReachALaterBreadcrumb(t *testing.T) {
 	})
 }
 
-// P2: in a folder that was made anew, numbers of claims begin again, and so do versions of breadcrumbs: what is claimed there may look like the
-// claim of before to a transaction. Whoever knows that its lock is gone deletes none.
+// P2: in a folder that was made anew, the number of claims begins again, and so do versions of breadcrumbs: what is claimed there looks like
+// the claim of before to a transaction that checks these. It checks names, which never come again.
 func TestALockInANewFolderIsNotDeletedForTheOldOne(t *testing.T) {
-	inWorld(t, func(w *world) {
-		p := Paths{"/understudy", "svc"}
-		w.activates("a", func(ctx context.Context, _ *Session, a *Claim) error {
-			w.byHand(p.Lock(), p.Crumb(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred(), p.Dir())
-			w.claims("b", func(ctx context.Context, s *Session, b *Claim) error {
-				if a.number != b.number || a.version != b.version {
-					w.Errorf("number %d, then %d; version %d, then %d", a.number, b.number, a.version, b.version)
-				}
-				if err := a.verify(ctx); !errors.Is(err, ErrLost) {
-					w.Errorf("the lock is ours: %v", err)
-				}
-				if err := a.Release(ctx); err != nil {
-					w.Error(err)
-				}
-				if held := w.held(s); held != "ActiveBreadCrumb ActiveStandbyElectorLock" {
-					w.Errorf("what is left is %q", held)
-				}
-				return b.Release(ctx)
+	for name, act := range map[string]func(context.Context, *Session, *Claim) error{
+		"release": func(ctx context.Context, _ *Session, a *Claim) error { return a.Release(ctx) },
+		"token":   func(ctx context.Context, _ *Session, a *Claim) error { a.crumb.Token = 0; return a.writeToken(ctx) },
+		"leftover": func(ctx context.Context, s *Session, a *Claim) error {
+			crumb := Crumb{s, a.paths}
+			_, err := crumb.NoteLeftover(ctx, a.crumb.Tree, Leftover{Pid: 7})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.activates("a", func(ctx context.Context, sa *Session, a *Claim) error {
+					w.deleteAll()
+					w.claims("b", func(ctx context.Context, s *Session, b *Claim) error {
+						if a.version != b.version || a.name == b.name || a.record == b.record {
+							w.Errorf("version %d, then %d; name %s, then %s; record %s, then %s", a.version, b.version, a.name, b.name, a.record, b.record)
+						}
+						before, err := s.all(ctx, a.paths)
+						if err != nil {
+							return err
+						}
+						if err := act(ctx, sa, a); err != nil {
+							w.Error(err)
+						}
+						after, err := s.all(ctx, a.paths)
+						for i := range before {
+							if before[i].exists != after[i].exists || before[i].stat.Mzxid != after[i].stat.Mzxid {
+								w.Errorf("lock, breadcrumb or promotion %d: it was %+v, and is %+v", i, before[i], after[i])
+							}
+						}
+						return errors.Join(err, b.Release(ctx))
+					})
+					return nil
+				})
 			})
-			return nil
 		})
+	}
+}
+
+// deleteAll is an operator who deletes all znodes of the service at once, and these.
+func (w *world) deleteAll(more ...string) {
+	w.Helper()
+	p := Paths{"/understudy", "svc"}
+	var paths []string
+	w.asOperator(func(ctx context.Context, s *Session) error {
+		for _, folder := range []string{p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred(), p.Dir()} {
+			names, err := s.children(ctx, folder)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				if path := folder + "/" + name; !slices.Contains(paths, path) {
+					paths = append(paths, path)
+				}
+			}
+		}
+		return nil
 	})
+	slices.SortStableFunc(paths, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
+	w.byHand(slices.Concat(paths, []string{p.Dir()}, more)...)
 }

@@ -201,24 +201,8 @@ func (c *client) multi(ctx context.Context, ops ...any) (failed int, err error) 
 	return failed, err
 }
 
-// multiIn is multi in this connection alone: what the client is given without one is sent in the next, in front of everything else.
-func (c *client) multiIn(ctx context.Context, connection <-chan struct{}, ops ...any) (failed int, err error) {
-	_, failed, err = c.transactIf(ctx, func() bool { return c.link.in(connection) }, ops...)
-	return failed, err
-}
-
 func (c *client) transact(ctx context.Context, ops ...any) (results []zk.MultiResponse, failed int, err error) {
-	return c.transactIf(ctx, func() bool { return true }, ops...)
-}
-
-// transactIf asks right before it sends.
-func (c *client) transactIf(ctx context.Context, may func() bool, ops ...any) (results []zk.MultiResponse, failed int, err error) {
-	results, err = call(ctx, c, func() ([]zk.MultiResponse, error) {
-		if !may() {
-			return nil, zk.ErrConnectionClosed
-		}
-		return c.conn.Multi(ops...)
-	})
+	results, err = call(ctx, c, func() ([]zk.MultiResponse, error) { return c.conn.Multi(ops...) })
 	for i, r := range results {
 		if err != nil && errors.Is(err, coded(r.Error)) {
 			return nil, i, err

@@ -88,7 +88,7 @@ type Opening struct {
 	ours    *view // the lock, if it is ours already: the answer to its creation was lost
 	clear   bool  // there is no breadcrumb
 	intents *Intents
-	claims  *int32 // so many there were when the copies were compared
+	claims  *string // the newest one when the copies were compared
 }
 
 // Ours reports that the lock is ours already.
@@ -100,8 +100,8 @@ func (o Opening) Under(i Intents) Opening {
 	return o
 }
 
-// After makes Take fail if there were more claims than that by now: what the copies told then says nothing any more.
-func (o Opening) After(claims int32) Opening {
+// After makes Take fail if there was a claim since: what the copies told before says nothing any more.
+func (o Opening) After(claims string) Opening {
 	o.claims = &claims
 	return o
 }

@@ -66,7 +66,7 @@ type CarriedClaim struct {
 	Token   int64           `json:"token"`
 	Since   time.Time       `json:"since"`
 	Lock    int64           `json:"lock,omitempty"` // its czxid, unless that is the token
-	Number  int32           `json:"number"`
+	Name    string          `json:"name"`           // of the claim
 	Crumb   json.RawMessage `json:"crumb"`
 	Version int32           `json:"version"`
 	Stakes  []string        `json:"stakes,omitempty"`
@@ -77,7 +77,7 @@ func (c *Claim) Carry() (CarriedClaim, error) {
 	if !c.found || c.Previous != nil {
 		return CarriedClaim{}, errors.New("the breadcrumb does not name us")
 	}
-	carried := CarriedClaim{Token: c.Token, Since: c.Since, Number: c.number, Crumb: encode(c.crumb), Version: c.version, Stakes: c.stakes}
+	carried := CarriedClaim{Token: c.Token, Since: c.Since, Name: c.name, Crumb: encode(c.crumb), Version: c.version, Stakes: c.stakes}
 	if c.czxid != c.Token {
 		carried.Lock = c.czxid
 	}
@@ -90,8 +90,9 @@ func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	claim := c.taking.claim(crumb, carried.Token, carried.Number, carried.Stakes)
-	claim.Since, claim.version, claim.found, claim.czxid = carried.Since, carried.Version, true, cmp.Or(carried.Lock, carried.Token)
+	claim := c.taking.claim(crumb, carried.Token, carried.Name, carried.Stakes)
+	claim.Since, claim.czxid = carried.Since, cmp.Or(carried.Lock, carried.Token)
+	claim.found, claim.version, claim.record = true, carried.Version, crumb.Name
 	return claim, nil
 }
 

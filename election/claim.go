@@ -3,6 +3,7 @@ package election
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -31,19 +32,19 @@ type Claim struct {
 	left          departure // of the lock before this one
 	previousLives bool      // the previous active's session exists
 
-	czxid      int64 // of the lock: the token, unless it was taken again
-	gone       bool  // the lock is not ours: Release withdraws the breadcrumb alone, whatever lock there is by then
-	unanswered bool  // an inscription was not answered
-	number     int32 // of this claim: the version of the service's folder, which every claim raises
+	czxid      int64  // of the lock: the token, unless it was taken again
+	gone       bool   // the lock is not ours: Release withdraws the breadcrumb alone, whatever lock there is by then
+	unanswered bool   // an inscription was not answered
+	name       string // of this claim: the path of its claim-<guid>, which the next claim deletes
 	s          *Session
 	paths      Paths
 	crumb      BreadCrumb // ours
 	version    int32      // of the breadcrumb as we last read or wrote it
 	found      bool       // there is a breadcrumb
+	record     string     // its name
 	stakes     []string   // our znodes in the queue and among the preferred, deleted together with the lock
 	lock       <-chan zk.Event
 	trail      <-chan zk.Event // of the breadcrumb
-	seen       <-chan struct{} // the Resumed of the connection in which the lock was ours
 }
 
 // Confirmed waits until the breadcrumb of the previous active is gone: that node, or an operator, says that its child is dead. It
@@ -106,56 +107,67 @@ func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
 // Inscribe makes the breadcrumb name us, if it does not yet: P5. The transaction succeeds only while a lock exists that
 // nobody has claimed since we did, which makes it ours, and while the breadcrumb is the one that we fenced.
 func (c *Claim) Inscribe(ctx context.Context) error {
+	if c.found && c.Previous == nil {
+		return nil
+	}
 	for again := (pacing{}); ; {
-		found, version, fenced := c.found, c.version, c.Previous != nil
-		if err := c.sure(ctx); err != nil {
+		found, version, record, fenced := c.found, c.version, c.record, c.Previous != nil
+		mine := c.crumb
+		mine.Token, mine.Name = c.Token, rand.Text()
+		ops, err := c.inscription(ctx, mine)
+		if err == nil {
+			_, err = c.s.multi(ctx, ops...)
+		}
+		switch {
+		case err == nil && found:
+			c.version++
+		case err == nil:
+			c.found, c.version = true, 0
+		case refused(err):
+			return fmt.Errorf("write the breadcrumb: %w", err)
+		}
+		if err == nil {
+			c.crumb, c.record, c.Previous = mine, mine.Name, nil
+			return nil
+		}
+		c.unanswered = c.unanswered || unknown(err)
+		if err := again.wait(ctx, c.s.client, err); err != nil {
+			return err
+		}
+		if err := c.recheck(ctx); err != nil {
 			return err
 		}
 		switch {
 		case c.found && c.Previous == nil:
 			return nil
-		case c.Previous != nil && (!fenced || c.found != found || c.version != version):
+		case c.Previous != nil && (!fenced || c.version != version || c.record != record):
 			return ErrCrumbChanged
 		}
-		c.crumb.Token = c.Token
-		write := any(&zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
-		if !c.found {
-			write = &zk.CreateRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Acl: c.s.acl}
-		}
-		failed, err := c.s.multiIn(ctx, c.seen, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, c.unclaimed(), write)
-		switch {
-		case err == nil && c.found:
-			c.version, c.Previous = c.version+1, nil
-			return nil
-		case err == nil:
-			c.found, c.version = true, 0
-			return nil
-		case refused(err):
-			return fmt.Errorf("write the breadcrumb: %w", err)
-		case failed == 0: // there is no lock
-			return ErrLost
-		}
-		c.unanswered = unknown(err)
-		if err := again.wait(ctx, c.s.client, err); err != nil {
-			return err
-		}
-		c.seen = nil
 	}
 }
 
-// sure finds out whether the lock is still ours, once in each connection, before it is changed by the number of our claim. P2: in an older
-// copy of ZooKeeper's data another node's claim may have that number. Data goes back only while its server is down.
-func (c *Claim) sure(ctx context.Context) error {
-	if c.seen != nil && c.seen == c.s.Resumed() {
-		return nil
+// inscription writes our breadcrumb, with its name, over the one that was fenced. Where there is none, names that are left of breadcrumbs
+// which were deleted by hand go. While we have the lock, nobody else writes one, so that no name is overlooked.
+func (c *Claim) inscription(ctx context.Context, mine BreadCrumb) ([]any, error) {
+	ops := []any{there(c.paths.Lock()), there(c.name)}
+	var gone []string
+	if c.found {
+		ops = append(ops, &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(mine), Version: c.version})
+		if c.record != "" {
+			gone = []string{c.paths.record(c.record)}
+		}
+	} else {
+		ops = append(ops, &zk.CreateRequest{Path: c.paths.Crumb(), Data: encode(mine), Acl: c.s.acl})
+		look, err := c.s.names(ctx, c.paths)
+		if err != nil {
+			return nil, err
+		}
+		gone = look.Records
 	}
-	return c.renumber(ctx)
-}
-
-// unclaimed is a check for transactions that succeeds as long as nobody has claimed the lock after us. Every new lock has
-// version 0, and so has every new breadcrumb: the version of neither says whose it is.
-func (c *Claim) unclaimed() *zk.CheckVersionRequest {
-	return &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: c.number}
+	for _, path := range gone {
+		ops = append(ops, remove(path))
+	}
+	return append(ops, &zk.CreateRequest{Path: c.paths.record(mine.Name), Acl: c.s.acl}), nil
 }
 
 // Session is the timeout of the session, as in the breadcrumb.
@@ -173,7 +185,7 @@ func (c *Claim) readCrumb(ctx context.Context) error {
 		return err
 	}
 	c.trail = v.changed
-	c.found, c.version, c.Previous = v.exists, v.stat.Version, nil
+	c.found, c.version, c.record, c.Previous = v.exists, v.stat.Version, "", nil
 	if !v.exists {
 		return nil
 	}
@@ -181,11 +193,12 @@ func (c *Claim) readCrumb(ctx context.Context) error {
 	if err != nil {
 		c.s.log.Warn("the breadcrumb cannot be read, so its writer is fenced as unknown", "path", c.paths.Crumb(), "error", err)
 	}
+	c.record = crumb.Name
 	if crumb.SessionMs == 0 {
 		crumb.SessionMs = c.s.Longest().Milliseconds() // its own is unknown: use the longest known one
 	}
 	if crumb.Session == c.crumb.Session && bytes.Equal(crumb.Tree, c.crumb.Tree) {
-		c.crumb.Effects = crumb.Effects // others write them: the next writing of ours keeps them
+		c.crumb.Effects, c.crumb.Name = crumb.Effects, crumb.Name // others write effects: the next writing of ours keeps them
 		return nil
 	}
 	c.Previous, c.PreviousToken = &crumb, crumb.Token
@@ -206,40 +219,6 @@ func (c *Claim) verify(ctx context.Context) error {
 		return ErrLost
 	}
 	c.lock = v.changed
-	return nil
-}
-
-// renumber reads folder, breadcrumb and, last, the lock. If that is the very lock that we claimed, nobody had claimed it before we
-// read the folder. The folder's version, which is higher if somebody wrote to the folder by hand, is then the number of our claim. A
-// later claim raises it again.
-//
-// P1: a breadcrumb of a later claim beside our lock is impossible, unless made by hand. We do not rely on it: see adopt.
-func (c *Claim) renumber(ctx context.Context) error {
-	seen := c.s.Resumed()
-	dir, err := outcome(ctx, c.s.client, func() (zk.Stat, error) { return c.s.getStat(ctx, c.paths.Dir()) })
-	if errors.Is(err, zk.ErrNoNode) {
-		return ErrLost // and the lock with the folder
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", c.paths.Dir(), err)
-	}
-	if err := c.reread(ctx); err != nil {
-		return fmt.Errorf("read the breadcrumb: %w", err)
-	}
-	if err := c.verify(ctx); err != nil {
-		return err
-	}
-	c.seen = seen
-	if c.number == dir.Version {
-		return nil
-	}
-	if c.Previous != nil && c.PreviousToken > c.czxid && !unclaimedSince(dir, c.czxid) {
-		c.s.Expire(ErrTorn)
-		return ErrTorn
-	}
-	c.s.log.Warn("another client has written to the service's folder, whose version counts the claims", "path", c.paths.Dir(),
-		"version", dir.Version, "claim", c.number)
-	c.number = dir.Version
 	return nil
 }
 
@@ -275,16 +254,15 @@ func (c *Claim) Watch(ctx context.Context) error {
 	}
 }
 
-// writeToken adds the token to a breadcrumb that was written together with the lock, when the token was not known yet. It changes only
-// ours, however late it comes, although the breadcrumb of the next claim may have the same version.
+// writeToken adds the token to a breadcrumb that was written together with the lock, when the token was not known yet.
 func (c *Claim) writeToken(ctx context.Context) error {
 	if c.crumb.Token == c.Token {
 		return nil
 	}
 	c.crumb.Token = c.Token
-	failed, err := c.rewrite(ctx)
-	if failed == 0 && c.renumber(ctx) == nil && c.found && c.Previous == nil {
-		_, err = c.rewrite(ctx)
+	err := c.rewrite(ctx)
+	if err != nil && c.recheck(ctx) == nil {
+		err = c.rewrite(ctx)
 	}
 	if errors.Is(err, zk.ErrNoAuth) {
 		return fmt.Errorf("write the breadcrumb: %w", err)
@@ -292,22 +270,18 @@ func (c *Claim) writeToken(ctx context.Context) error {
 	return nil // the next read shows other failures
 }
 
-// rewrite writes our breadcrumb over itself.
-func (c *Claim) rewrite(ctx context.Context) (failed int, err error) {
-	if err := c.sure(ctx); err != nil {
-		return -1, err
-	}
+// rewrite writes our breadcrumb over itself, however late it comes: another one may have the same version, but not its name.
+func (c *Claim) rewrite(ctx context.Context) error {
 	if !c.found || c.Previous != nil {
-		return -1, ErrCrumbChanged
+		return ErrCrumbChanged
 	}
-	failed, err = c.s.multiIn(ctx, c.seen, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
+	ops := []any{there(c.name), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version}}
+	if c.record != "" {
+		ops = append(ops, there(c.paths.record(c.record)))
+	}
+	_, err := c.s.multi(ctx, ops...)
 	if err == nil {
 		c.version++
 	}
-	return failed, err
-}
-
-func isCheck(op any) bool {
-	_, ok := op.(*zk.CheckVersionRequest)
-	return ok
+	return err
 }

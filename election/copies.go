@@ -104,7 +104,7 @@ func (c *Candidate) Copies() *Copies { return &Copies{s: c.s, paths: c.paths} }
 type CopiesSeen struct {
 	Era      int64  // when the service's folder was made: tokens start again where ZooKeeper has lost its data
 	Vacancy  int64  // names the time since which nobody holds the lock; 0: somebody does
-	Claims   int32  // so many claims there were
+	Claims   string // the newest claim, and the folder's version
 	Crumb    bool   // there was a breadcrumb: whoever held the lock may not be dead
 	Holder   string // of the lock
 	Token    int64  // of the lock
@@ -168,8 +168,8 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 	if err != nil {
 		return v, fmt.Errorf("read the breadcrumb: %w", err)
 	}
-	v.Crumb = crumb.exists                      // read before the folder: its removal gives a vacancy another name
-	dir, err := c.s.getStat(ctx, c.paths.Dir()) // before the lock: a claim and its end in between change it, and then nobody has told for it
+	v.Crumb = crumb.exists                // read before the folder: its removal gives a vacancy another name
+	names, err := c.s.names(ctx, c.paths) // before the lock: a claim and its end in between change it, and then nobody has told for it
 	if err != nil {
 		return v, fmt.Errorf("read %s: %w", c.paths.Dir(), err)
 	}
@@ -177,14 +177,14 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 	if err != nil {
 		return v, fmt.Errorf("read the lock: %w", err)
 	}
-	v.Era, v.Claims, v.changed = dir.Ctime, dir.Version, append(v.changed, lock.changed)
+	v.Era, v.Claims, v.changed = names.Folder.Ctime, names.newest(), append(v.changed, lock.changed)
 	if lock.exists {
 		v.Token = lock.stat.Czxid
 		if holder, _ := decode[Lock](lock.data); printable.IsName(holder.Node) { // else it is another client's: nobody to follow
 			v.Holder = holder.Node
 		}
 	} else {
-		v.Vacancy = dir.Pzxid
+		v.Vacancy = names.Folder.Pzxid
 	}
 	folder, err := c.s.get(ctx, c.paths.Copies())
 	if err == nil && !folder.exists {
@@ -203,7 +203,7 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 		return v, fmt.Errorf("read %s: %w", c.paths.Known(), err)
 	}
 	ours := v.Holder == c.s.cfg.Node.Node
-	names, more, err := c.names(ctx, ours)
+	told, more, err := c.names(ctx, ours)
 	if err != nil {
 		return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
 	}
@@ -211,7 +211,7 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 		v.changed = append(v.changed, more)
 	}
 	v.Doubts = map[string]string{}
-	for _, name := range names {
+	for _, name := range told {
 		read := c.s.get
 		if name == v.Holder || ours {
 			read = c.s.getW // whether it is promoted yet, or what others see of it
@@ -282,21 +282,18 @@ func (c *Claim) Promotes(ctx context.Context, address string) error {
 	newest := Promotion{c.Token, Source{c.s.cfg.Node.Node, address}}
 	note := &zk.SetDataRequest{Path: c.paths.Copies(), Data: encode(newest), Version: -1}
 	for again := (pacing{}); ; {
-		if err := c.sure(ctx); err != nil {
-			return err
-		}
-		failed, err := c.s.multiIn(ctx, c.seen, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, c.unclaimed(), note)
+		failed, err := c.s.multi(ctx, there(c.paths.Lock()), there(c.name), note)
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, zk.ErrNoAuth), failed == 2:
 			return fmt.Errorf("note the promotion: %w", err)
-		case failed == 0: // there is no lock
-			return ErrLost
 		}
 		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}
-		c.seen = nil
+		if err := c.recheck(ctx); err != nil {
+			return err
+		}
 	}
 }

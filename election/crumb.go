@@ -23,7 +23,8 @@ type BreadCrumb struct {
 	Agent       string          `json:"agent,omitempty"`
 	SessionMs   int64           `json:"session_timeout_ms"`
 	Session     string          `json:"session,omitempty"`
-	Tree        json.RawMessage `json:"tree,omitempty"` // how the node's machine finds the child's process tree
+	Name        string          `json:"record,omitempty"` // its own: record-<guid> is the znode that transactions check
+	Tree        json.RawMessage `json:"tree,omitempty"`   // how the node's machine finds the child's process tree
 	Since       time.Time       `json:"since"`
 	Failsafe    *Failsafe       `json:"failsafe,omitempty"` // its writer may outlast ZooKeeper; absent: it may not
 	Leftover    Leftover        `json:"leftover,omitzero"`  // something of the tree is known to be alive
@@ -63,6 +64,8 @@ func (b BreadCrumb) check() error {
 		return fmt.Errorf("%.80q and %.80q are not a machine's id and its boot's", b.Machine, b.Boot)
 	case b.Session != "" && !isSession(b.Session): // without one nobody knows whether it is over
 		return fmt.Errorf("%.80q is not a session id", b.Session)
+	case b.Name != "" && !printable.IsName(b.Name):
+		return fmt.Errorf("%.80q is not the name of a record", b.Name)
 	case b.SessionMs < 0 || b.SessionMs > math.MaxInt32: // the limit of ZooKeeper's protocol
 		return fmt.Errorf("%d ms is not a session timeout", b.SessionMs)
 	case b.Token < 0:

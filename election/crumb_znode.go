@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // Crumb is a service's breadcrumb for nodes that read and change it without the lock.
@@ -54,7 +52,7 @@ func (c *Crumb) ofTree(ctx context.Context, tree json.RawMessage, change func(Br
 }
 
 func (c *Crumb) tryOfTree(ctx context.Context, tree json.RawMessage, change func(BreadCrumb, view) (any, error)) (bool, error) {
-	dir, err := c.s.getStat(ctx, c.paths.Dir()) // first: its version reveals later claims
+	look, err := c.s.names(ctx, c.paths) // first: it reveals later claims
 	if err != nil {
 		return false, err
 	}
@@ -70,6 +68,5 @@ func (c *Crumb) tryOfTree(ctx context.Context, tree json.RawMessage, change func
 	if err != nil || op == nil {
 		return true, err
 	}
-	_, err = c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: dir.Version}, op)
-	return true, err
+	return true, c.s.change(ctx, look, named, v.stat.Version, op)
 }

@@ -54,19 +54,12 @@ func (l *link) noticed(ev zk.Event) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open = ev.State == zk.StateHasSession; !l.open {
+	if ev.State != zk.StateHasSession {
 		return
 	}
 	close(l.resumed)
 	l.resumed = make(chan struct{})
 	l.since = time.Now()
-}
-
-// in reports whether this is the present connection, by its Resumed, and there is one.
-func (l *link) in(connection <-chan struct{}) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open && connection == l.resumed
 }
 
 // connected is when the present connection began.

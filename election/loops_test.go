@@ -189,20 +189,14 @@ func TestANodeThatIsRefusedItsNameAsksEverMoreRarely(t *testing.T) {
 // All of a service deleted under its owner, with nobody to make it anew: there is nothing left to be given back.
 func TestALockWhoseServiceWasDeletedAsAWholeIsGivenBack(t *testing.T) {
 	inWorld(t, func(w *world) {
-		p := Paths{"/understudy", "svc"}
 		w.activates("a", func(ctx context.Context, s *Session, c *Claim) error {
-			w.byHand(whole(p)...)
+			w.deleteAll()
 			if err := w.bounded(50, 20*time.Second, c.Release); err != nil {
 				w.Errorf("release: %v", err)
 			}
 			return nil
 		})
 	})
-}
-
-// whole is all of a service that is held, what is below first.
-func whole(p Paths) []string {
-	return []string{p.Lock(), p.Crumb(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred(), p.Dir()}
 }
 
 // Guardians read what they remove, and read it anew when somebody wrote to the folder in between.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -26,12 +27,13 @@ func (c *Candidate) Lapsed(carried CarriedClaim) (*Claim, error) {
 // claimed the lock since the claim was made. It returns ErrLost if that is not so, or if the breadcrumb does not name the term any
 // more, and ErrUnresolved if the lock may be ours all the same: then the session has to end.
 //
-// P1: ctx has to end before the promises do that forbid other nodes a start. Whoever has claimed since has raised the number of claims,
-// which the transaction checks. Whoever claims after it reads a breadcrumb that names this session. As any claim, it raises the number.
+// P1: ctx has to end before the promises do that forbid other nodes a start. Whoever has claimed since has deleted the name of our claim,
+// which the transaction does as well. Whoever claims after it reads a breadcrumb that names this session.
 func (c *Candidate) Reclaim(ctx context.Context, claim *Claim) error {
 	t, unanswered := &c.taking, false
+	name := c.paths.newClaim()
 	for again := (pacing{}); ; {
-		done, err := t.reclaim(ctx, claim, &unanswered)
+		done, err := t.reclaim(ctx, claim, name, &unanswered)
 		if done {
 			return nil
 		}
@@ -48,14 +50,14 @@ func (c *Candidate) Reclaim(ctx context.Context, claim *Claim) error {
 	}
 }
 
-// reclaim is one attempt. doubt: one of them was not answered.
-func (t *taking) reclaim(ctx context.Context, claim *Claim, unanswered *bool) (done bool, err error) {
+// reclaim is one attempt, to make a claim of this name. unanswered: one of them was not answered.
+func (t *taking) reclaim(ctx context.Context, claim *Claim, name string, unanswered *bool) (done bool, err error) {
 	if *unanswered { // the unanswered request may not be seen yet
 		if err := t.s.sync(ctx, t.paths.Dir()); err != nil {
 			return false, err
 		}
 	}
-	dir, err := t.s.getStat(ctx, t.paths.Dir())
+	look, err := t.s.names(ctx, t.paths)
 	if errors.Is(err, zk.ErrNoNode) {
 		return false, fmt.Errorf("%w: %w", ErrLost, ErrDeleted)
 	} else if err != nil {
@@ -72,14 +74,12 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, unanswered *bool) (d
 	crumb, err := ReadBreadCrumb(trail.data)
 	ours := trail.exists && err == nil && crumb.Node == claim.crumb.Node && bytes.Equal(crumb.Tree, claim.crumb.Tree) && !crumb.Leftover.Known
 	switch {
-	case born(dir) != t.birth:
-		return false, fmt.Errorf("%w: %w", ErrLost, ErrDeleted)
 	case *unanswered && ours && crumb.Session == SessionName(t.s.ID()) && lock.exists && lock.stat.EphemeralOwner == t.s.ID() &&
-		dir.Version == claim.number+1 && dir.Mzxid == lock.stat.Czxid:
+		slices.Contains(look.Claims, name):
 		*unanswered = false
-		claim.reclaimed(crumb, trail.stat.Version, dir)
+		claim.reclaimed(crumb, trail.stat.Version, name, lock.stat.Czxid)
 		return true, nil
-	case dir.Version != claim.number, dir.Mzxid != claim.czxid:
+	case !slices.Contains(look.Claims, claim.name):
 		return false, fmt.Errorf("%w: another node has claimed it", ErrLost)
 	case !ours || crumb.Session != claim.crumb.Session:
 		return false, fmt.Errorf("%w: the record of the active node is not that of this activation any more", ErrLost)
@@ -90,42 +90,49 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, unanswered *bool) (d
 	if lock.exists { // it is about to go with the previous session
 		return false, zk.ErrNodeExists
 	}
-	return t.retake(ctx, claim, crumb, trail.stat.Version, unanswered)
+	return t.retake(ctx, claim, name, crumb, trail.stat.Version, unanswered)
 }
 
 // retake is the transaction.
-func (t *taking) retake(ctx context.Context, claim *Claim, crumb BreadCrumb, version int32, unanswered *bool) (done bool, err error) {
+func (t *taking) retake(ctx context.Context, claim *Claim, name string, crumb BreadCrumb, version int32, unanswered *bool) (done bool, err error) {
 	crumb.Session, crumb.SessionMs = SessionName(t.s.ID()), max(crumb.SessionMs, t.s.Timeout().Milliseconds())
 	crumb.Token = claim.Token
 	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: t.s.cfg.Node.Pid, Since: crumb.Since, Token: claim.Token}
 	t.s.locks.add(t.paths)
-	results, _, err := t.s.transact(ctx,
-		&zk.SetDataRequest{Path: t.paths.Dir(), Data: encode(self), Version: claim.number},
+	ops := []any{
+		&zk.SetDataRequest{Path: t.paths.Dir(), Data: encode(self), Version: -1},
+		remove(claim.name),
+		&zk.CreateRequest{Path: name, Acl: t.s.acl},
 		&zk.SetDataRequest{Path: t.paths.Crumb(), Data: encode(crumb), Version: version},
-		&zk.CreateRequest{Path: t.paths.Lock(), Data: encode(self), Acl: t.s.acl, Flags: zk.FlagEphemeral})
+		&zk.CreateRequest{Path: t.paths.Lock(), Data: encode(self), Acl: t.s.acl, Flags: zk.FlagEphemeral},
+	}
+	if crumb.Name != "" {
+		ops = append(ops, there(t.paths.record(crumb.Name)))
+	}
+	results, _, err := t.s.transact(ctx, ops...)
 	switch {
 	case unknown(err):
 		*unanswered = true
 		return false, err
 	case err != nil:
 		return false, err
-	case len(results) != 3 || results[0].Stat == nil:
+	case len(results) != len(ops) || results[0].Stat == nil:
 		*unanswered = true
 		return false, errUnanswered
 	}
 	dir := *results[0].Stat
-	if dir.Mzxid < t.newest || born(dir) != t.birth {
+	if dir.Mzxid < t.newest {
 		*unanswered = true
 		return false, t.torn()
 	}
 	*unanswered = false
-	claim.reclaimed(crumb, version+1, dir)
+	claim.reclaimed(crumb, version+1, name, dir.Mzxid)
 	t.newest = dir.Mzxid
 	t.saw(dir.Mzxid)
 	return true, nil
 }
 
 // reclaimed makes a lapsed claim one of the lock that is ours now.
-func (c *Claim) reclaimed(crumb BreadCrumb, version int32, dir zk.Stat) {
-	c.crumb, c.version, c.number, c.czxid, c.gone, c.seen = crumb, version, dir.Version, dir.Mzxid, false, nil
+func (c *Claim) reclaimed(crumb BreadCrumb, version int32, name string, czxid int64) {
+	c.crumb, c.version, c.record, c.name, c.czxid, c.gone = crumb, version, crumb.Name, name, czxid, false
 }

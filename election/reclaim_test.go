@@ -55,7 +55,7 @@ func TestALockIsTakenAgainIfNobodyHasClaimedIt(t *testing.T) {
 				if err := claim.Watch(watching); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%s: it is watched in vain: %v", name, err)
 				}
-				if carried, err := claim.Carry(); err != nil || carried.Lock != lock.stat.Czxid || carried.Number != left.Number+1 {
+				if carried, err := claim.Carry(); err != nil || carried.Lock != lock.stat.Czxid || carried.Name == left.Name {
 					t.Errorf("%s: carried as %+v, %v", name, carried, err)
 				}
 				if err := claim.Release(ctx); err != nil {

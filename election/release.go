@@ -15,24 +15,22 @@ import (
 //
 // It deletes only our own lock: its transaction succeeds only while nobody has claimed the lock after us.
 func (c *Claim) Release(ctx context.Context) error {
-	if c.gone {
-		return c.withdraw(ctx)
-	}
-	if c.unanswered { // an unanswered inscription may have been carried out
-		c.seen = nil
-	}
-	for again := (pacing{}); ; {
-		if err := c.sure(ctx); errors.Is(err, ErrLost) { // by a call whose answer was lost, or by hand
+	look := c.unanswered // an unanswered inscription may have been carried out
+	for again := (pacing{}); ; look = true {
+		if look && !c.gone {
+			if err := c.recheck(ctx); err != nil && !errors.Is(err, ErrLost) {
+				return err
+			}
+		}
+		if c.gone { // by a call whose answer was lost, or by hand
 			return c.withdraw(ctx)
-		} else if err != nil {
-			return err
 		}
 		c.unanswered = false
 		ops := c.surrender()
 		for _, path := range c.stakes {
-			ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1})
+			ops = append(ops, remove(path))
 		}
-		failed, err := c.s.multiIn(ctx, c.seen, ops...)
+		failed, err := c.s.multi(ctx, ops...)
 		switch {
 		case err == nil:
 			c.s.locks.drop(c.paths.Service)
@@ -45,23 +43,26 @@ func (c *Claim) Release(ctx context.Context) error {
 		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}
-		c.seen = nil
 	}
 }
 
-// surrender deletes the lock, and the breadcrumb if that is ours.
+// surrender deletes the lock, and the breadcrumb if that is ours. The claim's name stays until the next claim deletes it: whoever looks
+// knows by it that nobody has claimed since.
 func (c *Claim) surrender() []any {
-	ops := []any{c.unclaimed()}
+	ops := []any{there(c.name)}
 	if c.found && c.Previous == nil {
 		ops = append(ops, &zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
+		if c.record != "" {
+			ops = append(ops, remove(c.paths.record(c.record)))
+		}
 	}
-	return append(ops, &zk.DeleteRequest{Path: c.paths.Lock(), Version: -1})
+	return append(ops, remove(c.paths.Lock()))
 }
 
 // withdraw removes a breadcrumb that is still ours although the lock is not: our child is dead, and nobody has to wait for it.
 func (c *Claim) withdraw(ctx context.Context) error {
 	err := retry(ctx, c.s.client, func() error {
-		dir, err := c.s.getStat(ctx, c.paths.Dir())
+		look, err := c.s.names(ctx, c.paths)
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil // all znodes of the service were deleted
 		}
@@ -71,9 +72,7 @@ func (c *Claim) withdraw(ctx context.Context) error {
 		if err := c.readCrumb(ctx); err != nil || !c.found || c.Previous != nil {
 			return err
 		}
-		_, err = c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: dir.Version},
-			&zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
-		return err
+		return c.s.change(ctx, look, BreadCrumb{Name: c.record}, c.version, &zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
 	})
 	if err != nil {
 		return fmt.Errorf("remove the breadcrumb: %w", err)

@@ -82,7 +82,7 @@ func (c *Claim) enroll(ctx context.Context, again *pacing) error {
 		return nil
 	}
 	c.crumb.Failsafe = list
-	failed, err := c.rewrite(ctx)
+	err := c.rewrite(ctx)
 	switch {
 	case errors.Is(err, zk.ErrNoAuth):
 		return fmt.Errorf("write the breadcrumb: %w", err)
@@ -90,10 +90,8 @@ func (c *Claim) enroll(ctx context.Context, again *pacing) error {
 		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}
-		if failed == 0 {
-			if err := c.renumber(ctx); err != nil {
-				return err
-			}
+		if err := c.recheck(ctx); err != nil {
+			return err
 		}
 		c.Roll.nudge()
 		return nil

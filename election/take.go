@@ -2,8 +2,10 @@ package election
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -12,7 +14,7 @@ import (
 )
 
 // ErrTorn says that ZooKeeper shows an impossible state: its servers disagree, or went back in time.
-var ErrTorn = errors.New("ZooKeeper shows a lock of this session from before a later claim: its servers disagree about their data")
+var ErrTorn = errors.New("ZooKeeper shows a lock of this session, but not its claim: somebody deleted claim-* by hand, or its servers disagree about their data")
 
 // ErrDeleted says that all znodes of the service were deleted by hand since the candidate was made. Only a new candidate recreates them,
 // and so learns of it.
@@ -33,7 +35,7 @@ type taking struct {
 	stale bool
 
 	newest int64      // the greatest token that we have seen
-	claims int32      // how often the service had been claimed when we last looked: the version of its folder
+	look   Names      // the names that the claim deletes
 	left   departure  // of the newest lock that we have seen
 	unsure bool       // an attempt was not answered: the lock may be ours
 	tried  BreadCrumb // of that attempt
@@ -63,7 +65,7 @@ func (t *taking) readLock(ctx context.Context) (lock, trail view, err error) {
 	if t.s.sawRecord(trail) {
 		t.saw(lock.stat.Czxid)
 	}
-	if err := t.count(ctx); err != nil {
+	if err := t.count(ctx, trail.exists); err != nil {
 		return lock, trail, err
 	}
 	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID() // until it is adopted
@@ -73,22 +75,24 @@ func (t *taking) readLock(ctx context.Context) (lock, trail view, err error) {
 	return lock, trail, nil
 }
 
-// count counts the claims. P1: where ZooKeeper comes back with an older copy of its data, this session may be in it, and go on. Then newer
+// count notes the newest claim. P1: where ZooKeeper comes back with an older copy of its data, this session may be in it, and go on. Then newer
 // claims are gone, with the breadcrumbs of programs that may still run.
-func (t *taking) count(ctx context.Context) error {
-	dir, err := t.s.getStat(ctx, t.paths.Dir())
+func (t *taking) count(ctx context.Context, crumbed bool) error {
+	look, err := t.s.names(ctx, t.paths)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return ErrDeleted
 	case err != nil:
 		return err
-	case dir.Mzxid < t.newest: // each claim writes to it
+	case look.Folder.Mzxid < max(t.newest, t.look.Folder.Mzxid): // each claim writes to it
 		return ErrOlder
 	}
 	if err := t.setBack(ctx); err != nil {
 		return err
 	}
-	t.claims = dir.Version
+	if t.look = look; crumbed {
+		t.look.Records = nil // the breadcrumb has it, and whoever deletes or overwrites that deletes it
+	}
 	return nil
 }
 
@@ -110,25 +114,33 @@ func (t *taking) getLock(ctx context.Context) (view, error) {
 	return lock, err
 }
 
-// create makes the lock, and our breadcrumb with it when there is none. It raises the version of the service's folder, which
-// numbers the claims.
+// create makes the lock, and our breadcrumb with it when there is none. It deletes the name of the claim before, as we have last seen it,
+// and so succeeds only if nobody has claimed since. For the same case without a name it checks the folder's version, which it raises: what
+// that cannot tell, a folder that was made anew or an older copy of the data, is looked at afterwards.
 func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes []string) (*Claim, error) {
 	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: t.s.cfg.Node.Pid, Since: crumb.Since}
 	t.s.locks.add(t.paths)
+	if o.claims != nil && *o.claims != t.look.newest() {
+		return nil, t.again(ctx, errUnanswered)
+	}
+	name, gone := t.paths.newClaim(), t.look.Claims
 	ops := []any{
 		&zk.CreateRequest{Path: t.paths.Lock(), Data: encode(self), Acl: t.s.acl, Flags: zk.FlagEphemeral},
-		&zk.SetDataRequest{Path: t.paths.Dir(), Data: encode(self), Version: -1},
+		&zk.SetDataRequest{Path: t.paths.Dir(), Data: encode(self), Version: t.look.Folder.Version},
 	}
 	if o.clear {
-		ops = append(ops, &zk.CreateRequest{Path: t.paths.Crumb(), Data: encode(crumb), Acl: t.s.acl})
+		crumb.Name = rand.Text()
+		ops = append(ops, &zk.CreateRequest{Path: t.paths.Crumb(), Data: encode(crumb), Acl: t.s.acl},
+			&zk.CreateRequest{Path: t.paths.record(crumb.Name), Acl: t.s.acl})
+		gone = slices.Concat(gone, t.look.Records)
+	}
+	ops = append(ops, &zk.CreateRequest{Path: name, Acl: t.s.acl})
+	for _, path := range gone {
+		ops = append(ops, remove(path))
 	}
 	if o.intents != nil {
 		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(), Version: o.intents.version})
 	}
-	if o.claims != nil { // this claim, which the transaction has counted by then, is the next one
-		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Dir(), Version: *o.claims + 1})
-	}
-	seen := t.s.Resumed()
 	results, failed, err := t.s.transact(InTurn(ctx), ops...)
 	t.unsure, t.tried = unknown(err), crumb
 	_, named := errors.AsType[jute.Code](err)
@@ -142,7 +154,7 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 		return t.create(ctx, crumb, o, stakes)
 	case errors.Is(err, zk.ErrNodeExists): // another node was quicker, or the server that we read from has lost the lock
 		return nil, t.again(ctx, err)
-	case failed >= 0 && isCheck(ops[failed]): // the watch on the control znode will show why
+	case failed >= 1 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode)): // the next look, or the control's watch, shows why
 		return nil, t.again(ctx, errUnanswered)
 	case err != nil:
 		t.s.locks.drop(t.paths.Service)
@@ -152,23 +164,19 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 	}
 	t.denied = pacing{}
 	// All of a transaction has one zxid: that of the folder's change is the lock's czxid.
-	claim := t.claim(crumb, results[1].Stat.Mzxid, results[1].Stat.Version, stakes)
-	claim.seen = seen
+	claim := t.claim(crumb, results[1].Stat.Mzxid, name, stakes)
 	if claim.Token < t.newest {
 		return nil, t.torn()
 	}
 	t.newest = claim.Token
 	t.saw(claim.Token)
-	claim.found = o.clear
-	if !o.clear {
+	if claim.found, claim.record = o.clear, crumb.Name; !o.clear {
 		err = claim.reread(ctx)
 		t.unsure = err != nil
 	}
 	switch {
 	case born(*results[1].Stat) != t.birth:
 		return nil, t.rebirth(ctx, claim, ErrDeleted)
-	case claim.number <= t.claims: // the copy came after the last look
-		return nil, t.rebirth(ctx, claim, ErrOlder)
 	}
 	if older := t.setBack(ctx); errors.Is(older, ErrOlder) { // so it did, and the last look is long ago
 		return nil, t.rebirth(ctx, claim, ErrOlder)
@@ -181,8 +189,8 @@ func (t *taking) again(ctx context.Context, err error) error {
 	return t.denied.wait(ctx, t.s.client, err)
 }
 
-func (t *taking) claim(crumb BreadCrumb, token int64, number int32, stakes []string) *Claim {
-	return &Claim{Token: token, Since: time.Now(), Roll: newRoll(), czxid: token, number: number, left: t.left, s: t.s, paths: t.paths, crumb: crumb, stakes: stakes}
+func (t *taking) claim(crumb BreadCrumb, token int64, name string, stakes []string) *Claim {
+	return &Claim{Token: token, Since: time.Now(), Roll: newRoll(), czxid: token, name: name, left: t.left, s: t.s, paths: t.paths, crumb: crumb, stakes: stakes}
 }
 
 // rebirth gives back a lock in another folder than the one of the candidate's beginning, or in an older copy of it. P1: the previous active's
@@ -198,23 +206,22 @@ func (t *taking) torn() error {
 	return ErrTorn
 }
 
-// unclaimedSince reports whether the folder shows that nobody has claimed since the lock of this token was made. Each claim writes to
-// the folder and makes a child of it, the lock, in one transaction. An operator who writes to the folder makes no child; one who
-// makes or deletes a child, such as a breadcrumb, does not write to the folder: so either trace is enough.
-func unclaimedSince(dir zk.Stat, token int64) bool { return dir.Mzxid == token || dir.Pzxid == token }
-
 // adopt makes a claim of a lock that is ours, whatever the breadcrumb says. It looks at the lock last: if that is still the same,
-// nobody had claimed before the folder and the breadcrumb were read.
+// nobody had claimed before the names and the breadcrumb were read.
 //
-// P1: so neither folder nor breadcrumb may show a later claim. By a bug (ZOOKEEPER-4712) a server may bring back a lock that was given
+// P1: so the name that its claim has made has to be there. By a bug (ZOOKEEPER-4712) a server may bring back a lock that was given
 // back long ago. Its deletion could hit a later lock, which has the same path and version, so we end the session, and that lock for good
 // with it. We do the same if hand-made changes of the service look like that.
 func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes []string) (*Claim, error) {
-	dir, err := outcome(ctx, t.s.client, func() (zk.Stat, error) { return t.s.getStat(ctx, t.paths.Dir()) })
+	look, err := outcome(ctx, t.s.client, func() (Names, error) { return t.s.names(ctx, t.paths) })
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", t.paths.Dir(), err)
 	}
-	claim := t.claim(crumb, lock.stat.Czxid, dir.Version, stakes)
+	name, err := outcome(ctx, t.s.client, func() (string, error) { return t.s.claimOf(ctx, look, lock.stat) })
+	if err != nil {
+		return nil, wrap("read the claim's name", err)
+	}
+	claim := t.claim(crumb, lock.stat.Czxid, name, stakes)
 	if err := claim.reread(ctx); err != nil {
 		return nil, wrap("read the breadcrumb", err)
 	}
@@ -227,12 +234,12 @@ func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes 
 		return nil, err
 	}
 	switch {
-	case !unclaimedSince(dir, claim.Token) || t.newest > claim.Token:
+	case name == "" || t.newest > claim.Token:
 		return nil, t.torn()
-	case born(dir) != t.birth:
+	case born(look.Folder) != t.birth:
 		t.unsure = false
 		return nil, t.rebirth(ctx, claim, ErrDeleted)
-	case dir.Mzxid != claim.Token || claim.PreviousToken > claim.Token:
+	case claim.PreviousToken > claim.Token: // somebody has made the breadcrumb by hand
 		return nil, t.cede(ctx, claim)
 	}
 	t.unsure = false

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"understudy/election/jute"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/wait"
@@ -165,7 +167,9 @@ type request struct {
 
 type reply struct {
 	code          jute.Code
-	jute.DataStat // of a read
+	jute.DataStat          // of a read
+	children      []string // of a folder
+	folder        jute.Stat
 }
 
 func (c *caller) takeOver(t Ticket) (alive bool, err error) {
@@ -214,8 +218,7 @@ func (c *caller) recognize(t Ticket) error {
 	return nil
 }
 
-// mostReleases is how often Close reads a session's znodes again because they have changed: an operator may write to a service's
-// folder, whose version counts the claims. After that, the next claimant has to fence.
+// mostReleases is how often Close reads a session's znodes again because they have changed. After that, the next claimant has to fence.
 const mostReleases = 5
 
 // release removes the locks and breadcrumbs of children that are dead.
@@ -242,7 +245,8 @@ func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err
 	reads := make([]request, 0, 1+3*len(dead))
 	reads = append(reads, request{jute.OpSync, jute.Path(dead[0].Dir)})
 	for _, r := range dead {
-		for _, path := range []string{r.Dir, r.Crumb, r.Lock} { // the folder first: its version reveals later claims
+		reads = append(reads, request{jute.OpGetChildren2, jute.PathWatch{Path: r.Dir}}) // first: it reveals later claims
+		for _, path := range []string{r.Crumb, r.Lock} {
 			reads = append(reads, request{jute.OpGetData, jute.PathWatch{Path: path}})
 		}
 	}
@@ -264,13 +268,19 @@ func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err
 		if c.previous != nil && named.Leftover.Known {
 			return nil, fmt.Errorf("%w: %s says that a process is alive", ErrLeftAlone, r.Crumb)
 		}
-		ops := jute.Multi{jute.CheckOp(r.Dir, dir.Stat.Version), jute.DeleteOp(r.Crumb, crumb.Stat.Version)}
-		if left := r.left(named); len(left) > 0 { // P2: the lock goes with the session alone
-			data := leaveEffects(crumb.Data, left)
-			ops[1] = jute.SetDataOp(jute.SetData{Path: r.Crumb, Data: data, Version: crumb.Stat.Version})
-		} else if lock.code == jute.OK && lock.Stat.EphemeralOwner == t.Session {
-			ops = append(ops, jute.DeleteOp(r.Lock, -1))
+		var write any = &zk.DeleteRequest{Path: r.Crumb, Version: crumb.Stat.Version}
+		left := r.left(named)
+		if len(left) > 0 { // P2: the lock goes with the session alone
+			write = &zk.SetDataRequest{Path: r.Crumb, Data: leaveEffects(crumb.Data, left), Version: crumb.Stat.Version}
 		}
+		change, again := NamesIn(r.Dir, dir.children, zk.Stat(dir.folder)).Change(named, crumb.Stat.Version, nil, write)
+		if again { // its name was deleted by hand, and we make no znode: the next claimant has to fence
+			continue
+		}
+		if len(left) == 0 && lock.code == jute.OK && lock.Stat.EphemeralOwner == t.Session {
+			change = append(change, remove(r.Lock))
+		}
+		ops := multiOf(change)
 		writes, of = append(writes, request{jute.OpMulti, ops}), append(of, r)
 		if c.late {
 			continue
@@ -287,6 +297,21 @@ func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err
 		}
 	}
 	return changed, err
+}
+
+// multiOf is a transaction of checks, writes and deletions.
+func multiOf(ops []any) (all jute.Multi) {
+	for _, op := range ops {
+		switch o := op.(type) {
+		case *zk.CheckVersionRequest:
+			all = append(all, jute.CheckOp(o.Path, o.Version))
+		case *zk.SetDataRequest:
+			all = append(all, jute.SetDataOp(jute.SetData{Path: o.Path, Data: o.Data, Version: o.Version}))
+		case *zk.DeleteRequest:
+			all = append(all, jute.DeleteOp(o.Path, o.Version))
+		}
+	}
+	return all
 }
 
 // left is what may be left of the effects that a breadcrumb lists.
@@ -338,6 +363,13 @@ func (c *caller) ask(requests ...request) ([]reply, error) {
 			if err := jute.Unmarshal(frame[16:], &r.DataStat); err != nil {
 				return nil, err
 			}
+		}
+		if requests[len(replies)].op == jute.OpGetChildren2 && head.Code == jute.OK {
+			var in jute.ChildrenStat
+			if err := jute.Unmarshal(frame[16:], &in); err != nil {
+				return nil, err
+			}
+			r.children, r.folder = in.Children, in.Stat
 		}
 		if requests[len(replies)].op == jute.OpMulti && head.Code == jute.OK {
 			var results jute.MultiResponse

@@ -6,10 +6,7 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
 )
@@ -73,32 +70,6 @@ func (s *Session) busy() (over func()) {
 			<-s.turns
 		}
 	}
-}
-
-// P2: what is bound to a connection is not sent in another one, however long it waits for its turn.
-func TestWhatWaitsForItsTurnStaysBoundToItsConnection(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.asOperator(func(ctx context.Context, s *Session) error {
-			over := s.busy()
-			sent := make(chan error, 1)
-			go func(connection <-chan struct{}) {
-				_, err := s.multiIn(InTurn(ctx), connection, &zk.CreateRequest{Path: "/late", Acl: s.acl})
-				sent <- err
-			}(s.Resumed())
-			synctest.Wait()
-			resumed := s.Resumed()
-			s.dialer.kick()
-			<-resumed
-			over()
-			if err := <-sent; !unknown(err) {
-				w.Errorf("sent: %v", err)
-			}
-			if there, err := exists(ctx, s, "/late"); there || err != nil {
-				w.Errorf("it was sent in the next connection: %v, %v", there, err)
-			}
-			return nil
-		})
-	})
 }
 
 // A call that is given up without a connection is sent in the next one all the same: it has its turn until then.

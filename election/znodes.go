@@ -20,6 +20,9 @@ const (
 	preferName  = "preferred"
 	copiesName  = "copies"
 	knownName   = "known"
+
+	claimPrefix  = "claim-"
+	recordPrefix = "record-"
 )
 
 // Dir is the service's own folder; everything of the service lives below it.

@@ -85,7 +85,7 @@ holds granted-tr  all "-DREGRANT -DTRUSTED -DFAULTS=2" -DSAFETY ""
 
 breaks NO_CRUMB      P1
 breaks NO_OWNER      P1
-breaks NO_NUMBER     P1
+breaks NO_NAME       P1
 breaks BAD_READ      P1
 breaks NO_VERIFY     P1
 breaks NO_FENCING    P1
@@ -100,8 +100,6 @@ breaks NO_PROOF      P1
 breaks NO_PROOF      P2
 breaks BAD_RELEASE   P1
 breaks BAD_RELEASE   P2
-breaks BAD_NUMBER    P1
-breaks BAD_NUMBER    P2
 breaks BAD_DISOWN    P2
 breaks BAD_CLOSING   P1
 breaks BAD_CLOSING   P2
@@ -111,6 +109,13 @@ breaks BAD_LEASE     P3
 breaks BAD_REGRANT   P1 "-DREGRANT -DTRUSTED"
 breaks BAD_REGRANT   P3 -DREGRANT
 breaks BAD_FORMER    P1 -DREGRANT
+
+model=$models/names.pml
+echo names
+holds two-nodes     all "-DFAULTS=2" -DSAFETY -E
+for mutation in BY_VERSION NO_RECORD NO_SINCE NO_ORPHANS NO_EMPTY; do
+	check $mutation all broken "-DFAULTS=2 -D$mutation" -DSAFETY -E
+done
 
 model=$models/failsafe.pml
 echo failsafe

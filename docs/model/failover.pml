@@ -45,16 +45,13 @@ bit ample[NODES];
 #define CLAIMED  2			/* the lock is ours: read the breadcrumb */
 #define FENCING  3			/* the breadcrumb names somebody else */
 #define INSCRIBE 4			/* the former is dead: write our name */
-#define RENUMBER 5			/* the number of claims is not ours: has another node claimed since? */
-#define SURE     6			/* it was read; is the lock still ours? */
 #define VERIFY   7			/* the breadcrumb is ours already: is the lock still ours? */
 #define CHECK    8			/* the last look at the lease */
 #define FORK     9
 #define RUN     10
 #define ENDING  11			/* kill, and prove it */
 #define RELEASE 12			/* give lock and breadcrumb back */
-#define REREAD  13			/* number, lock or breadcrumb is not as we expected */
-#define RELOCK  14			/* the number was read; is the lock still ours? */
+#define REREAD  13			/* lock, claim's name or breadcrumb is not as we expected */
 #define LOST    15			/* the lock is not ours any more: is the breadcrumb ours? */
 #define DISOWN  16			/* then remove it: our child is dead */
 
@@ -65,8 +62,7 @@ bit ample[NODES];
 
 /* ZooKeeper. All but the nemesis and the expiry write here in transactions only. */
 byte lock;				/* its owner: 0 nobody, n+1 */
-byte claims;				/* how many there have been: the token of the newest lock */
-byte extra;				/* how often somebody wrote to the service's folder by hand; its version counts both */
+byte claims;				/* how many there have been: the token of the newest lock, and the name of its claim, which never comes again */
 byte crumb;				/* the node that the breadcrumb names: 0 there is none, n+1 */
 byte version;				/* of the breadcrumb; begins with 0 each time it is created */
 bit  ofSession, ofTree;			/* the breadcrumb names that node's present session, its present tree */
@@ -80,15 +76,13 @@ byte lease[NODES];			/* the same for supervisor and guardians */
 bit  ended[NODES];			/* the guardians have ended the lease */
 byte tree[NODES];
 bit  struck[NODES];			/* the tree's death is ordered */
-byte token[NODES];			/* czxid of the lock that was claimed */
-byte off[NODES];			/* the folder's version at that claim, minus the token */
-byte read[NODES];			/* the folder's version, read again */
+byte token[NODES];			/* of our claim: its name, and the czxid of its lock */
 byte seen[NODES];			/* the breadcrumb's version as last read or written */
 byte former[NODES];			/* the node that the breadcrumb named: 0 there was none, n+1, ME this very tree, OWN an earlier one */
 byte delay[NODES];			/* ticks left of the grace delay */
 bit  unsigned_[NODES];			/* our breadcrumb was written before its token was known */
 byte noted[NODES];			/* as the guardians read it: 0 not yet, 1 not our breadcrumb, else its version plus 2 */
-byte counted[NODES];			/* the number of claims, as the guardians read it */
+byte counted[NODES];			/* the newest claim's name, as the guardians read it */
 
 /* History. */
 byte newest;				/* the highest token a child was started with */
@@ -115,32 +109,26 @@ byte faults = FAULTS;
 #define owns(n)		(lock == n + 1)
 #endif
 #define holds(n)	(owns(n) && claims == token[n])	/* the very lock that was claimed */
-#define folder		(claims + extra)
-#define numbered(n)	(folder == token[n] + off[n])
-#ifdef BAD_NUMBER
-#define sure(n)		(true)		/* treat any other number as a write by hand */
-#else
-#define sure(n)		holds(n)
-#endif
+#define current(n)	(claims == token[n])	/* our claim's name is there: nobody has claimed since */
 #ifdef BAD_READ
 #define WRITTEN		VERIFY		/* check the lock's owner after writing */
 #else
 #define WRITTEN		CHECK
 #endif
-#if defined(NO_NUMBER) || defined(BAD_READ)
+#if defined(NO_NAME) || defined(BAD_READ)
 #define maywrite(n)	(lock != 0)	/* check that there is a lock, of any owner */
 #else
-#define maywrite(n)	(lock != 0 && numbered(n))	/* and that the number of claims is still ours */
+#define maywrite(n)	(lock != 0 && current(n))	/* and our claim's name */
 #endif
 #ifdef BAD_RELEASE
 #define maydelete(n)	(lock != 0)
 #else
-#define maydelete(n)	(lock != 0 && numbered(n))
+#define maydelete(n)	(lock != 0 && current(n))
 #endif
 #ifdef BAD_DISOWN
 #define maydisown(n)	(true)
 #else
-#define maydisown(n)	numbered(n)
+#define maydisown(n)	current(n)
 #endif
 #define named(n)	(crumb == n + 1 && ofTree)
 #define leased(n)	(lease[n] > 0 && !ended[n])
@@ -193,7 +181,7 @@ inline inscribe() {			/* the breadcrumb names us from now on */
 }
 
 inline forget() {			/* all that a term remembers */
-	token[n] = 0; off[n] = 0; read[n] = 0; seen[n] = 0; former[n] = 0; delay[n] = 0; unsigned_[n] = 0
+	token[n] = 0; seen[n] = 0; former[n] = 0; delay[n] = 0; unsigned_[n] = 0
 }
 
 inline newTree() {			/* a container of a name never used before */
@@ -224,16 +212,16 @@ proctype supervisor(byte n) {
 		if :: crumb == ME -> ofSession = 0 :: else fi;
 		newTree(); at[n] = STANDBY }
 
-	/* One transaction: the lock, the claim's number, and our breadcrumb when there is none. */
+	/* One transaction: the lock, the claim's name, and our breadcrumb when there is none. */
 	:: d_step { mayclaim(n) && crumb == 0 ->
-		lock = ME; count(); token[n] = claims; off[n] = extra;
+		lock = ME; count(); token[n] = claims;
 #ifndef NO_CRUMB
 		inscribe(); unsigned_[n] = 1;
 #endif
 		former[n] = ME; at[n] = CHECK }
 	/* There is a breadcrumb, or there was at our last look: take the lock alone. */
 	:: d_step { mayclaim(n) ->
-		lock = ME; count(); token[n] = claims; off[n] = extra; unsigned_[n] = 1; at[n] = CLAIMED }
+		lock = ME; count(); token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
 	/* The same two steps, with a lost answer. */
 	:: d_step { mayclaim(n) && crumb == 0 && faults > 0 ->
 		faults--; lock = ME; count(); inscribe() }
@@ -241,10 +229,10 @@ proctype supervisor(byte n) {
 		faults--; lock = ME; count() }
 	/* A lock exists, and its owner is our session. */
 	:: d_step { linked(n) && at[n] == STANDBY && lock == ME ->
-		token[n] = claims; off[n] = extra; unsigned_[n] = 1; at[n] = CLAIMED }
+		token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
 #ifdef NO_OWNER
 	:: d_step { linked(n) && at[n] == STANDBY && lock != 0 && faults > 0 ->	/* after a lost answer, treat any lock as ours */
-		faults--; token[n] = claims; off[n] = extra; unsigned_[n] = 1; at[n] = CLAIMED }
+		faults--; token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
 #endif
 
 	:: d_step { linked(n) && at[n] == CLAIMED ->
@@ -277,8 +265,7 @@ proctype supervisor(byte n) {
 	/* One transaction: our lock (there is one, and no claim since ours), the breadcrumb that was fenced, now it is ours. */
 	:: d_step { linked(n) && at[n] == INSCRIBE ->
 		if
-		:: !maywrite(n) && lock == 0 -> at[n] = ENDING
-		:: !maywrite(n) && lock != 0 -> at[n] = RENUMBER
+		:: !maywrite(n) -> at[n] = ENDING
 		:: maywrite(n) && former[n] == 0 && crumb == 0 ->
 			inscribe(); version = 0; seen[n] = 0; former[n] = ME; unsigned_[n] = 0; at[n] = WRITTEN
 		:: maywrite(n) && former[n] != 0 && crumb != 0 && version == seen[n] ->
@@ -291,15 +278,6 @@ proctype supervisor(byte n) {
 		faults--; inscribe(); unsigned_[n] = 0;
 		if :: former[n] == 0 -> version = 0 :: else -> version++ fi;
 		at[n] = CLAIMED }
-
-	/* Another node has claimed since, or somebody wrote to the folder by hand: the lock's czxid, read after the folder, says which. */
-	:: d_step { linked(n) && at[n] == RENUMBER -> read[n] = folder; at[n] = SURE }
-	:: d_step { linked(n) && at[n] == SURE ->
-		if
-		:: sure(n) -> off[n] = read[n] - token[n]; at[n] = CLAIMED
-		:: else -> at[n] = ENDING
-		fi;
-		read[n] = 0 }
 
 	/* After a lost answer: the lock's czxid, read after the breadcrumb, says whether it is ours. */
 	:: d_step { linked(n) && at[n] == VERIFY ->
@@ -358,17 +336,15 @@ proctype supervisor(byte n) {
 	:: d_step { linked(n) && at[n] == RELEASE && leased(n) && faults > 0 &&
 		maydelete(n) && former[n] == ME && crumb != 0 && version == seen[n] ->
 		faults--; giveBackCrumb(); giveBackLock(); at[n] = REREAD }
-	:: d_step { linked(n) && at[n] == REREAD && leased(n) -> read[n] = folder; at[n] = RELOCK }
-	:: d_step { linked(n) && at[n] == RELOCK && leased(n) ->
+	:: d_step { linked(n) && at[n] == REREAD && leased(n) ->
 		if
-		:: sure(n) -> off[n] = read[n] - token[n]; look(); at[n] = RELEASE
+		:: holds(n) -> look(); at[n] = RELEASE
 		:: else -> at[n] = LOST		/* by the call whose answer was lost, or by hand */
-		fi;
-		read[n] = 0 }
-	/* Read the number of claims before the breadcrumb; delete the breadcrumb only if both are unchanged. */
+		fi }
+	/* Read the newest claim's name before the breadcrumb; delete the breadcrumb only if both are unchanged. */
 	:: d_step { linked(n) && at[n] == LOST && leased(n) ->
 		if
-		:: named(n) -> token[n] = claims; off[n] = extra; seen[n] = version; at[n] = DISOWN
+		:: named(n) -> token[n] = claims; seen[n] = version; at[n] = DISOWN
 		:: else -> forget(); newTree(); at[n] = STANDBY
 		fi }
 	:: d_step { linked(n) && at[n] == DISOWN && leased(n) ->
@@ -392,14 +368,14 @@ proctype guardians(byte n) {
 #ifndef NO_REMOVAL
 	:: d_step { ended[n] && tree[n] == EMPTY -> tree[n] = NONE }
 #endif
-	/* P2: after proof, read the breadcrumb, and the number of claims before it. */
+	/* P2: after proof, read the breadcrumb, and the newest claim's name before it. */
 	:: d_step { proved(n) && session[n] && !cut[n] && noted[n] == 0 ->
 		noted[n] = 1;
 		if
 #ifdef BAD_TICKET
 		:: crumb == ME && ofSession -> noted[n] = version + 2
 #else
-		:: crumb == ME && ofSession -> noted[n] = version + 2; counted[n] = folder
+		:: crumb == ME && ofSession -> noted[n] = version + 2; counted[n] = claims
 #endif
 		:: else
 		fi }
@@ -409,7 +385,7 @@ proctype guardians(byte n) {
 #ifdef BAD_TICKET
 		:: noted[n] == version + 2 && crumb != 0 -> giveBackCrumb()
 #else
-		:: noted[n] == version + 2 && crumb != 0 && counted[n] == folder -> giveBackCrumb()
+		:: noted[n] == version + 2 && crumb != 0 && counted[n] == claims -> giveBackCrumb()
 #endif
 		:: else
 		fi;
@@ -505,7 +481,6 @@ proctype nemesis(byte n) {
 #endif
 		}
 #endif
-	:: d_step { faults > 0 && n == 0 -> faults--; extra++ }		/* or writes to the folder */
 	:: d_step { faults > 0 && crumb == ME && sworn(n) ->	/* `understudy fence confirm` */
 		faults--; crumb = 0; version = 0; ofSession = 0; ofTree = 0 }
 	od

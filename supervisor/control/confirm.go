@@ -132,11 +132,11 @@ func elsewhere(service, node string, trail breadCrumb, lock znode) string {
 	return fmt.Sprintf("no fencing of %s is pending for %s: it is the program of %s that may be running", node, service, trail.Node)
 }
 
-// facts are a service's lock and breadcrumb, the supervisor that the breadcrumb names, what that says of the service, and the number of
-// the claim.
+// facts are a service's lock and breadcrumb, the supervisor that the breadcrumb names, what that says of the service, and the names that
+// transactions check.
 type facts struct {
 	lock, crumb, node, member znode
-	claim                     int32 // the version of the service's folder, which every claim raises
+	names                     election.Names
 }
 
 // inspect reads the facts as they are at the leader, or later: a server that lags behind is waited for.
@@ -145,11 +145,17 @@ func (o confirming) inspect(ctx context.Context) (facts, error) {
 	if _, err := insist(ctx, "sync "+p.Dir(), func() (string, error) { return o.conn.Sync(p.Dir()) }); err != nil {
 		return facts{}, err
 	}
-	dir, err := o.read(ctx, p.Dir())
-	if err != nil {
+	names, err := insist(ctx, "read "+p.Dir(), func() (election.Names, error) {
+		children, folder, err := o.conn.Children(p.Dir())
+		if err != nil {
+			return election.Names{}, err
+		}
+		return election.NamesIn(p.Dir(), children, *folder), nil
+	})
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return facts{}, err
 	}
-	s := facts{claim: dir.stat.Version}
+	s := facts{names: names}
 	if s.crumb, err = o.read(ctx, p.Crumb()); err != nil {
 		return facts{}, err
 	}
@@ -168,16 +174,14 @@ func (o confirming) inspect(ctx context.Context) (facts, error) {
 // errChanged says that lock or breadcrumb are not those that were read.
 var errChanged = errors.New("lock or record changed in between")
 
-// erase deletes the breadcrumb that was read, and none that was written meanwhile. P5 depends on it. A version alone does
-// not tell one breadcrumb from the next, since each begins with version 0: the number of the claim does.
+// erase deletes the breadcrumb that was read, and none that was written meanwhile. P5 depends on it.
 func (o confirming) erase(ctx context.Context, s facts) error {
-	_, err := ask(ctx, "delete the record of the active node", func() ([]zk.MultiResponse, error) {
-		return o.conn.Multi(
-			&zk.CheckVersionRequest{Path: o.p.Dir(), Version: s.claim},
-			&zk.DeleteRequest{Path: o.p.Crumb(), Version: s.crumb.stat.Version},
-		)
-	})
+	version := s.crumb.stat.Version
+	ops, again := s.names.Change(parseCrumb(s.crumb).BreadCrumb, version, o.acl, &zk.DeleteRequest{Path: o.p.Crumb(), Version: version})
+	_, err := ask(ctx, "delete the record of the active node", func() ([]zk.MultiResponse, error) { return o.conn.Multi(ops...) })
 	switch {
+	case err == nil && again:
+		return errChanged
 	case err == nil, errors.Is(err, zk.ErrNoAuth):
 		return err
 	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion):

@@ -49,7 +49,7 @@ type copyHere struct {
 type verdictOf struct {
 	copies.Verdict
 	vacancy int64 // 0: somebody holds the lock, or the copies were not compared yet
-	claims  int32 // so many there were
+	claims  string // the newest one then
 	beside  bool  // a breadcrumb: the previous primary may not have been dead
 }
 

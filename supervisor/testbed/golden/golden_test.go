@@ -172,12 +172,13 @@ var (
 	session = regexp.MustCompile(`[0-9a-f]{14,}`)
 	label   = regexp.MustCompile(`\b(go|le|node|service|version)="[^"]*"`) // not what the others say: reasons, roles, results
 	number  = regexp.MustCompile(`n_\d{10}`)
+	guid    = regexp.MustCompile(`/(claim|record)-\w+`)
 	who     = regexp.MustCompile(`[\w.-]+@[\w.-]+`)
 )
 
 // fickle are keys whose values are another each time; what is there is their type.
 var fickle = map[string]bool{
-	"pid": true, "config": true, "config_sum": true, "guardian_pid": true, "guardians": true, "token": true, "boot": true, "machine": true, "session": true, "session_id": true, "host": true, "version": true,
+	"pid": true, "config": true, "config_sum": true, "guardian_pid": true, "guardians": true, "token": true, "boot": true, "machine": true, "session": true, "record": true, "session_id": true, "host": true, "version": true,
 	"zxid": true, "czxid": true, "order": true, "id": true, "epoch": true, "uptime_seconds": true, "lease_ms": true, "gap_ms": true, "ran_ms": true, "ready_ms": true, "release_ms": true, "container": true, "file": true, "age_ms": true,
 }
 
@@ -253,7 +254,7 @@ func (c *cluster) znodes() string {
 		if stat.EphemeralOwner != 0 {
 			kind = "ephemeral"
 		}
-		name := number.ReplaceAllString(session.ReplaceAllString(at, "<session>"), "n_<number>")
+		name := guid.ReplaceAllString(number.ReplaceAllString(session.ReplaceAllString(at, "<session>"), "n_<number>"), "/$1-<guid>")
 		fmt.Fprintf(&b, "%s %s\n", name, kind)
 		if len(data) > 0 {
 			fmt.Fprintln(&b, c.pretty(string(data)))

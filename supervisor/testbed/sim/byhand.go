@@ -12,11 +12,26 @@ import (
 
 // What operators delete and write by hand.
 
-// writeFolder is an operator who writes to a service's folder, as a restore of data does: its version, which numbers the claims, is
-// raised by nobody's claim.
-func (o *operator) writeFolder(service string) bool {
-	o.say("operator: writes to the folder of %s", service)
-	return o.byOperator(jute.OpSetData, jute.SetData{Path: election.Paths{Root: root, Service: service}.Dir(), Data: []byte("{}"), Version: -1})
+// writeFolder is an operator who writes to a service's folder, as a restore of data does: its version is raised by nobody's claim. Or one
+// who deletes the names that transactions check, which is no excuse for what they do.
+func (o *operator) writeFolder(f Fault, service string) bool {
+	dir := election.Paths{Root: root, Service: service}.Dir()
+	prefix := []string{"", dir + "/claim-", dir + "/record-"}[f.N%3]
+	if prefix == "" || o.plan.Calm {
+		o.say("operator: writes to the folder of %s", service)
+		return o.byOperator(jute.OpSetData, jute.SetData{Path: dir, Data: []byte("{}"), Version: -1})
+	}
+	o.mu.Lock()
+	paths := slices.Sorted(maps.Keys(o.check.services[service].znodes))
+	o.mu.Unlock()
+	var ops jute.Multi
+	for _, path := range paths {
+		if strings.HasPrefix(path, prefix) {
+			ops = append(ops, jute.DeleteOp(path, -1))
+		}
+	}
+	o.say("operator: deletes %d of %s*", len(ops), prefix)
+	return len(ops) > 0 && o.byOperator(jute.OpMulti, ops)
 }
 
 // deleteService is an operator who deletes all of a service at once, unless that would break the rules: as for a loss of all data,

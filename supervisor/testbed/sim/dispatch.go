@@ -40,7 +40,7 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 		// strangers and operators
 		KeepSession: st.haunt, EndSession: st.meddle, PauseService: op.pauseService, GiveOrder: op.giveOrder,
 		DeleteLock:    once(func(f Fault) bool { return op.deleteLock(ne.serviceOf(f)) }),
-		WriteFolder:   once(func(f Fault) bool { return op.writeFolder(ne.serviceOf(f)) }),
+		WriteFolder:   once(func(f Fault) bool { return op.writeFolder(f, ne.serviceOf(f)) }),
 		DeleteService: once(func(f Fault) bool { return op.deleteService(ne.serviceOf(f)) }),
 		DeleteNode: once(func(f Fault) bool {
 			op.operate(root + "/nodes/" + ne.nodes[f.Node].name)

@@ -16,7 +16,7 @@ var sabotages = slices.Concat(sabotagesOfTerms, sabotagesOfCopies)
 
 var sabotagesOfTerms = []sabotage{
 	{"skip the breadcrumb", []change{
-		{"election/take.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
+		{"election/take.go", "	if o.clear {\n		crumb.Name", "	if false {\n		crumb.Name"},
 	}},
 	{"release before the tree is dead", []change{
 		{"supervisor/service/end.go", "	switch {\n	case t.term.spares:", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	switch {\n	case t.term.spares:"},
@@ -48,11 +48,9 @@ var sabotagesOfTerms = []sabotage{
 	{"count the wait for a lease from the previous active node's claim", []change{
 		{"supervisor/service/fence.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
 	}},
-	{"give a lock back without rereading the claim's number", []change{
-		{"election/claim.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
-	}},
-	{"treat a later claim as a write by hand", []change{
-		{"election/claim.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	c.seen = seen\n	if c.number", "	c.seen = seen\n	if c.number"},
+	{"a release does not check the claim's name", []change{
+		{"election/release.go", "	ops := []any{there(c.name)}\n", "	ops := []any{}\n"},
+		wipes, effects,
 	}},
 	{"do not recreate a service's znodes after their deletion", []change{
 		{"supervisor/service/intents.go", "errors.Is(err, election.ErrDeleted) {\n			n.erase()\n			return\n", "errors.Is(err, election.ErrDeleted) {\n			_ = n.erased\n"},
@@ -161,9 +159,9 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/failsafe/keep.go", "		deadline = min(deadline, limit)\n", "		_ = limit\n"},
 		outages, lossesAnd("FreezeSupervisor"),
 	}},
-	{"take a lock again without a look at the number of claims", []change{
-		{"election/reclaim.go", "	case dir.Version != claim.number, dir.Mzxid != claim.czxid:\n", "	case dir.Version < claim.number:\n"},
-		{"election/reclaim.go", "Data: encode(self), Version: claim.number},\n", "Data: encode(self), Version: -1},\n"},
+	{"take a lock again without a look at the claim's name", []change{
+		{"election/reclaim.go", "	case !slices.Contains(look.Claims, claim.name):\n", "	case len(claim.name) == 0:\n"},
+		{"election/reclaim.go", "		remove(claim.name),\n", ""},
 		outages, lossesAnd("PauseService, StopInFencing, DeleteInFencing"),
 	}},
 	{"guardians keep the ticket of the session that has expired", []change{
@@ -330,7 +328,7 @@ var sabotagesOfTerms = []sabotage{
 		effects,
 	}},
 	{"a guardian removes the breadcrumb of what is not undone", []change{
-		{"election/ticket.go", "if left := r.left(named); len(left) > 0 {", "if left := r.left(named); len(left) > 1<<20 {"},
+		{"election/ticket.go", "		left := r.left(named)\n", "		left := r.left(named)[:0]\n"},
 		effects,
 	}},
 	{"guardians undo effects before the tree is dead", []change{
