@@ -26,8 +26,7 @@ func (e Ending) beside(old, next Activation) Ending {
 	if e.of != 0 && e.of != old.Token {
 		e = Ending{}
 	}
-	proved := next.Fenced.Fenced() && !next.Fenced.Delayed()
-	if s := next.Started; s != nil && !next.Fenced.Confirmed() && (e.Max == nil || proved || e.Max.After(*s)) {
+	if s := next.Started; s != nil && next.Fenced.Fenced() && !next.Fenced.Confirmed() && (e.Max == nil || !next.Fenced.Delayed() || e.Max.After(*s)) {
 		e.Max = s
 	}
 	return e

@@ -118,8 +118,8 @@ func TestWhatWasSeenOfAnotherLockBoundsNothing(t *testing.T) {
 					}
 				}
 				end := cl.PreviousEnding(nil).beside(Activation{Token: cl.PreviousToken}, Activation{Started: &started, Fenced: NoBreadcrumb})
-				if !end.Max.Equal(started) {
-					t.Errorf("%+v: dead before %v", left, end.Max)
+				if end.Max != nil || end.Min != nil {
+					t.Errorf("%+v: dead before %v, though an operator may have deleted its record", left, end.Max)
 				}
 			}
 			cl.left = seen

@@ -150,14 +150,11 @@ func (h *History) Correct(ctx context.Context, entry string, a Activation) error
 			if !there {
 				bounds = Ending{Min: old.EndMin, Max: old.EndMax}
 			}
-			if late(*a.End, next) || bounds.known() && next.Started != nil && a.End.After(*next.Started) {
+			if late(*a.End, next) || bounds.Max != nil && next.Started != nil && a.End.After(*next.Started) && !next.Fenced.Confirmed() {
 				return nil
 			}
 			if bounds.Max != nil && a.End.After(*bounds.Max) { // the bounds are closer
-				now.EndMin, now.EndMax = bounds.Min, bounds.Max
-				if bounds.known() {
-					now.End = bounds.Max
-				}
+				now.EndMin, now.EndMax, now.End = bounds.Min, bounds.Max, bounds.Max
 			}
 		}
 		return h.s.set(ctx, entry, encode(now), v.stat.Version)

@@ -119,10 +119,10 @@ func (n Note) load(store Notes) (left debtFile, err error) {
 
 // Forget removes the file of debts of a service, if none is left.
 func (n Note) Forget(ctx context.Context) error {
-	store := n.Store()
-	bounded, cancel := context.WithTimeout(ctx, lockPatience)
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	release, err := store.Lock(bounded)
+	store := n.Store()
+	release, err := store.Lock(ctx)
 	if err != nil {
 		return err
 	}

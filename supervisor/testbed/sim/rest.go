@@ -126,6 +126,9 @@ func (c *checker) ends(v *serviceView) {
 		}
 		least, most := a.EndMin, a.EndMax
 		if least == nil && most == nil {
+			if i+1 < len(past) && a.End.Equal(past[i+1].Start) {
+				continue // nobody knows
+			}
 			least, most = a.End, a.End
 		}
 		rounded := max(p.Tick-2*time.Second, 0) // bounds assume ZooKeeper's default
