@@ -288,7 +288,8 @@ func (m *memory) Save(name string, known service.Known) {
 // moveOn does the next step of an upgrade. An error says that the upgrade is given up.
 func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.Move, stops map[*service.Service]context.CancelCauseFunc) error {
 	sender := handoff.Sender{
-		Session: t, Guard: s.guard, Write: s.envelope, Become: s.cfg.Upgrade.Become, Now: s.cfg.Machine.Now, Log: s.log,
+		Session: t, Guard: s.guard, Write: s.envelope, Become: s.cfg.Upgrade.Become, Hangs: s.cfg.Upgrade.Hangs,
+		Now: s.cfg.Machine.Now, Log: s.log,
 	}
 	all := make([]handoff.Serving, 0, len(stops))
 	for v, leave := range stops {

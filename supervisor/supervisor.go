@@ -102,6 +102,7 @@ type Config struct {
 type Upgrade struct {
 	Asked  <-chan struct{}             // nil: it never does
 	Become func(handover []byte) error // execs; returns only if that fails
+	Hangs  func() bool                 // a thread is where no signal ends it: an exec would wait for it; nil: none ever is
 }
 
 // Change is the result of reading the config again.

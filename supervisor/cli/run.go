@@ -12,6 +12,7 @@ import (
 
 	"understudy/fencing/agent"
 	"understudy/supervisor"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/config"
@@ -81,7 +82,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	}
 	conf := supervisor.Config{
 		Node: c.Node, Host: host, File: f.configFile(), Sum: l.sum, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Cluster: c.ZooKeeper.Name, Timeout: c.ZooKeeper.SessionTimeout, Floor: c.ZooKeeper.MinSessionTimeout,
-		Auth: auth, TLS: secured(c), Logger: log, JSONLog: c.Log.Format == config.LogJSON, Handover: handover, Upgrade: supervisor.Upgrade{Asked: next.Asked, Become: func(state []byte) error { flush(); return next.Become(state) }}, Strangers: c.ZooKeeper.Strangers(),
+		Auth: auth, TLS: secured(c), Logger: log, JSONLog: c.Log.Format == config.LogJSON, Handover: handover, Upgrade: supervisor.Upgrade{Asked: next.Asked, Become: func(state []byte) error { flush(); return next.Become(state) }, Hangs: box.Hangs}, Strangers: c.ZooKeeper.Strangers(),
 	}
 	conf.Stuck = func(service string, stood time.Duration, stack func() string) {
 		standsStill(log, flush, service, stood, stack)

@@ -22,6 +22,7 @@ type Sender struct {
 	Guard  host.Guard
 	Write  func() Envelope             // all but the session and the guard
 	Become func(envelope []byte) error // execs; returns only if that fails
+	Hangs  func() bool                 // a thread is where no signal ends it; nil: none ever is
 	Now    func() time.Duration        // CLOCK_BOOTTIME
 	Log    hclog.Logger
 }
@@ -57,7 +58,7 @@ func (s Sender) try(ctx context.Context) error {
 	if !s.fresh() {
 		return errStale
 	}
-	if wait.Stuck.Load() > 0 {
+	if wait.Stuck.Load() > 0 || s.Hangs != nil && s.Hangs() {
 		return errStuck
 	}
 	e := s.Write()

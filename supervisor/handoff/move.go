@@ -54,7 +54,7 @@ var ErrNotNow = errors.New("not now")
 var (
 	ErrUnshown = fmt.Errorf("%w: changed credentials are not taken up yet", ErrNotNow)
 	errStale   = fmt.Errorf("%w: ZooKeeper has acknowledged nothing for a while", ErrNotNow)
-	errStuck   = fmt.Errorf("%w: a process keeps a pipe locked that this one reads, and the exec would wait for it", ErrNotNow)
+	errStuck   = fmt.Errorf("%w: a thread hangs in the kernel, as with a locked pipe, and the exec would wait for it", ErrNotNow)
 	errHeld    = fmt.Errorf("%w: a service runs without ZooKeeper, or did a moment ago (failsafe)", ErrNotNow)
 )
 

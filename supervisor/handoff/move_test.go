@@ -167,4 +167,8 @@ func TestNothingIsHandedOverWhileAThreadHangs(t *testing.T) {
 	if !errors.Is(err, errStuck) || !errors.Is(err, ErrNotNow) {
 		t.Error(err)
 	}
+	s.Hangs = func() bool { return true }
+	if err := s.try(t.Context()); !errors.Is(err, errStuck) {
+		t.Error(err)
+	}
 }

@@ -86,8 +86,8 @@ func (c *CarriedRun) Keep() (kept []int, err error) {
 // Discard closes them for a run that does not go on.
 func (c *CarriedRun) Discard() {
 	for _, p := range c.Pipes {
-		_ = p.r.Close()
-		_ = p.w.Close()
+		_ = wait.Aside(0, p.r.Close) // it may hang, as in Log.Close
+		_ = wait.Aside(0, p.w.Close)
 	}
 	for _, s := range c.Sockets {
 		go s.socket.Close() // it may hang, as in Run.Close

@@ -124,3 +124,30 @@ func TestAPipeThatCannotBeReadIsNotHandedOn(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// A run that is not continued lets go of a pipe that a program keeps locked, and waits for nobody.
+func TestAPipeThatCannotBeClosedIsLeftBehind(t *testing.T) {
+	need.These(t, "root")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	its, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", w.Fd()), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer its.Close()
+	free := stuck.Pipe(t, its)
+	discarded := make(chan struct{})
+	go func() {
+		defer close(discarded)
+		(&CarriedRun{Pipes: []carriedPipe{{r: r, w: w}}}).Discard()
+	}()
+	select {
+	case <-discarded:
+	case <-time.After(20 * time.Second):
+		t.Error("it waits")
+	}
+	free()
+	<-discarded
+}

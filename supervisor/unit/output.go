@@ -38,7 +38,7 @@ func (u *Unit) shield(ctx context.Context, spec *child.Spec) error {
 		into[1] = into[0]
 	}
 	for i, file := range []**os.File{&spec.Stdout, &spec.Stderr} {
-		if mayHave(*file, who.UID) {
+		if *file != os.Stdout && *file != os.Stderr || mayWriteTo(*file, who.UID) {
 			continue
 		}
 		log, err := u.logs.open(ctx, &u.reach, config.LogFile{File: fmt.Sprintf("%s:%d", into[i], who.UID)}, safefile.Who{UID: who.UID}, u.log)
@@ -49,6 +49,16 @@ func (u *Unit) shield(ctx context.Context, spec *child.Spec) error {
 		*file = log.Writer()
 	}
 	return nil
+}
+
+// mayWriteTo is mayHave for an output. What is sent to a socket of ours is not the program's, and neither is what others write into a FIFO.
+func mayWriteTo(f *os.File, uid uint32) bool {
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	var is unix.Stat_t
+	if err != nil || unix.Fstat(int(f.Fd()), &is) != nil || is.Mode&unix.S_IFMT == unix.S_IFSOCK {
+		return false
+	}
+	return mayHave(f, uid) && (flags&unix.O_ACCMODE == unix.O_WRONLY || is.Mode&unix.S_IFMT != unix.S_IFIFO || is.Uid == uid)
 }
 
 // mayHave reports whether a file of ours may be a user's program's, too: it leads to another process or nowhere, or the user owns it.

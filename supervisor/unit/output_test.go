@@ -15,6 +15,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/journal"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/safefile"
@@ -113,6 +114,40 @@ func TestAProgramOfAnotherUserGetsAPipeIntoWhatItCouldNotOpen(t *testing.T) {
 	}
 }
 
+// What others send to a socket, or write into a FIFO that is open for reading, too, is not the program's. It could shut the socket down.
+func TestAProgramOfAnotherUserGetsNoOutputThatCanBeRead(t *testing.T) {
+	need.These(t, "root")
+	name := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fifo, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fifo.Close()
+	socket := aSocket(t)
+	t.Setenv("JOURNAL_STREAM", strings.TrimPrefix(journal.Variable(socket), "JOURNAL_STREAM=")) // of a journal that is gone
+	outputs(t, "65534", nil, socket, fifo, func(spec child.Spec) {
+		for name, f := range map[string]*os.File{"stdout": spec.Stdout, "stderr": spec.Stderr} {
+			if flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0); err != nil || flags&unix.O_ACCMODE != unix.O_WRONLY {
+				t.Errorf("%s: open with %o, %v", name, flags, err)
+			}
+		}
+	})
+}
+
+func aSocket(t *testing.T) *os.File {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "its other end")
+	t.Cleanup(func() { _ = errors.Join(one.Close(), other.Close()) })
+	return one
+}
+
 // What leads to another process, or belongs to the program's user, is passed on with no copy in between.
 func TestAProgramWritesToOurOutputItself(t *testing.T) {
 	need.These(t, "root")
@@ -130,13 +165,7 @@ func TestAProgramWritesToOurOutputItself(t *testing.T) {
 	}
 	defer r.Close()
 	defer pipe.Close()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket := os.NewFile(uintptr(fds[0]), "socket")
-	defer socket.Close()
-	defer unix.Close(fds[1])
+	socket := aSocket(t)
 	if err := theirs.Chown(65534, -1); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +176,8 @@ func TestAProgramWritesToOurOutputItself(t *testing.T) {
 		"our own user":        {"0", tty, tty, ours},
 		"no user":             {"", tty, tty, ours},
 		"the user's file":     {"65534", theirs, theirs, theirs},
-		"other processes":     {"65534", r, pipe, socket},
+		"other processes":     {"65534", r, pipe, pipe},
+		"a socket to read":    {"65534", socket, null, null},
 		"nowhere":             {"65534", null, null, null},
 		"a file that it gets": {"65534", ours, null, null},
 	} {

@@ -83,6 +83,11 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 	}
 	spec.Stdin = r.cfg.Stdin
 	spec.Env = append(spec.Env, r.cfg.Env...)
+	release, err := mark(r.u.cfg.Service, &spec)
+	if err != nil { // then it writes to our stream
+		r.u.log.Debug("the program has no stream of its own to the journal", r.named(prog, "error", err)...)
+	}
+	defer release()
 	if err := r.u.shield(ctx, &spec); err != nil {
 		return nil, err
 	}
@@ -100,12 +105,7 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 	if err := r.cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 		return nil, err
 	}
-	release, err := mark(r.u.cfg.Service, &spec)
-	if err != nil { // then it writes to our stream
-		r.u.log.Debug("the program has no stream of its own to the journal", r.named(prog, "error", err)...)
-	}
 	p, err := r.cfg.Tree.Start(ctx, spec)
-	release()
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,27 @@ const (
 // Stuck counts the threads of this process that no signal ends, in the kernel. An exec waits for them.
 var Stuck atomic.Int32
 
+var errKept = errors.New("another process keeps it locked in the kernel")
+
+// Aside calls f, which closes what another process may keep locked, such as a pipe, and waits no longer than d for it.
+func Aside(d time.Duration, f func() error) error {
+	Stuck.Add(1)
+	ended := make(chan error, 1)
+	go func() {
+		err := f()
+		Stuck.Add(-1)
+		ended <- err
+	}()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-timer.C:
+		return errKept
+	}
+}
+
 // Reach counts the calls that hang in the kernel, as with a file system.
 type Reach struct{ hung atomic.Int32 }
 

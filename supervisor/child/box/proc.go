@@ -45,6 +45,18 @@ func StatOf(pid int) (Stat, error) {
 	return ParseStat(string(buf[:n]))
 }
 
+// Hangs reports whether a thread of this process is where no signal ends it, as far as that is known. It may be for a moment alone.
+func Hangs() bool {
+	threads, err := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		line, gone := os.ReadFile("/proc/self/task/" + thread.Name() + "/stat")
+		if s, err := ParseStat(string(line)); gone == nil && (err != nil || s.State == 'D') {
+			return true
+		}
+	}
+	return err != nil
+}
+
 // ParseStat reads one line of /proc/<pid>/stat. The command may hold blanks and parentheses.
 func ParseStat(line string) (Stat, error) {
 	open, shut := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')

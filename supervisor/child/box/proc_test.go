@@ -2,10 +2,15 @@ package box
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/packaging/need"
+	"understudy/supervisor/testbed/stuck"
 )
 
 func TestOwnCgroupIsFound(t *testing.T) {
@@ -67,4 +72,26 @@ func TestAMemberOfARunIsKnownByItsCgroup(t *testing.T) {
 	if InRun("0::/x/leaf/run-1\n", nil) {
 		t.Error("a start that is over has processes")
 	}
+}
+
+func TestAThreadThatNoSignalEndsIsSeen(t *testing.T) {
+	need.These(t, "root")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := stuck.Pipe(t, w)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = r.Close()
+	}()
+	for limit := time.Now().Add(20 * time.Second); !Hangs(); runtime.Gosched() {
+		if time.Now().After(limit) {
+			t.Fatal("it is not seen")
+		}
+	}
+	free()
+	<-ended
+	_ = w.Close()
 }

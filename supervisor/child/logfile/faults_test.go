@@ -229,6 +229,41 @@ func TestAPipeThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// A process that has the pipe open anew keeps it from being closed, too, although nobody reads it. An exec would wait for that.
+func TestAPipeThatCannotBeClosedHoldsNobodyUp(t *testing.T) {
+	need.These(t, "root")
+	l, err := Open(Config{Path: filepath.Join(t.TempDir(), "app.log"), Drain: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	its, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", l.Writer().Fd()), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer its.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ran, ended := make(chan error, 1), make(chan struct{})
+	go func() { ran <- l.Run(ctx) }()
+	free := stuck.Pipe(t, its)
+	go func() {
+		defer close(ended)
+		_ = l.CloseWriter()
+		cancel()
+		<-ran
+	}()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("it does not end")
+	}
+	if wait.Stuck.Load() == 0 {
+		t.Error("an exec would wait for it")
+	}
+	free()
+	soon(t, "it is closed", func() bool { return wait.Stuck.Load() == 0 })
+	<-ended
+}
+
 // A directory that does not answer holds up neither the end of a log that is compressed, nor a change of its settings.
 func TestADirectoryThatHangsHoldsNobodyUp(t *testing.T) {
 	need.These(t, "fuse")

@@ -45,6 +45,7 @@ const (
 	retryFirst = 100 * time.Millisecond
 	retryLast  = time.Second
 	partDrain  = 300 * time.Millisecond // in place of Drain for a log that is parted from: what is left is not lost
+	briefly    = 50 * time.Millisecond  // for what takes none, unless another process keeps the pipe locked
 	hung       = time.Second            // after it, what should have ended hangs in the kernel; half of it if an upgrade waits
 )
 
@@ -171,14 +172,14 @@ func (l *Log) Writer() *os.File { return l.w }
 func (l *Log) Grant(uid, gid uint32) error { return l.w.Chown(int(uid), int(gid)) }
 
 // CloseWriter says that no more programs are started: Run ends when the last one is dead.
-func (l *Log) CloseWriter() error { return l.w.Close() }
+func (l *Log) CloseWriter() error { return wait.Aside(briefly, l.w.Close) }
 
 // Close is for a log whose Run is never called.
 func (l *Log) Close() error {
 	var err error
 	l.closed.Do(func() {
-		_ = l.w.Close() // often it is closed already
-		err = l.r.Close()
+		_ = l.CloseWriter() // often it is closed already
+		err = wait.Aside(hung, l.r.Close)
 		l.file.close()
 	})
 	return err
