@@ -123,6 +123,9 @@ func (c carriedTree) openCgroup() (*box.TreeCgroup, error) {
 }
 
 func (c carriedPart) adopt(t *Tree) error {
+	if c.Found {
+		return t.adoptStray(c)
+	}
 	p := &Process{tree: t, pid: c.Pid, done: make(chan struct{})}
 	if c.Ended != nil {
 		p.status = *c.Ended

@@ -70,6 +70,7 @@ type carriedPart struct {
 	Start uint64       `json:"start,omitempty"`
 	Ended *ExitStatus  `json:"ended,omitempty"` // the program has; what it forked may live
 	Path  string       `json:"path,omitempty"`  // of its cgroup
+	Found bool         `json:"found,omitempty"` // it was not started, but found in another cgroup
 	Stub  *carriedStub `json:"stub,omitempty"`
 }
 
@@ -237,6 +238,9 @@ func (t *Tree) carry(h *handing, l guard.HandoverTree) (carriedTree, error) {
 }
 
 func (p *part) carry(h *handing) (c carriedPart, err error) {
+	if p.found && p.users == 0 {
+		return carriedPart{Pid: p.first.Pid, Start: p.first.Start, Path: p.path, Found: true}, nil
+	}
 	if p.proc == nil || p.users > 0 || p.over {
 		return c, ErrBusy
 	}

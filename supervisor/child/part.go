@@ -18,7 +18,7 @@ import (
 )
 
 // part is one start's share of a tree, which dies if only that start is killed: a cgroup inside the tree's, or a stub with all
-// processes below it.
+// processes below it. Or it is a process of the tree that was found in another cgroup.
 type part struct {
 	tree *Tree
 	box  box.Box
@@ -30,8 +30,9 @@ type part struct {
 	proc  *Process   // nil while it starts
 	users int        // how many goroutines use the box
 	over  bool       // proved dead
-	told  bool       // whether its leaving its cgroup was logged
+	told  bool       // whether its being in another cgroup was logged
 	path  string     // of its cgroup
+	found bool       // not started, but found in another cgroup
 }
 
 func newPart(t *Tree, b box.Box, s *stub) *part {
@@ -182,39 +183,6 @@ func (p *part) letGo() {
 	}
 }
 
-// Astray returns the other cgroup to which the program has moved itself: it is killed there, but processes that it has forked there
-// are not. "": it is in the cgroup of its start, or has ended. Astray may hang with the kernel's lock on cgroups.
-func (p *Process) Astray() (cgroup string) {
-	t, in := p.tree, p.part
-	t.mu.Lock()
-	one := in.first
-	t.mu.Unlock()
-	if one == nil {
-		return ""
-	}
-	var text []byte
-	err := box.Making.Do(func() (err error) {
-		text, err = os.ReadFile("/proc/" + strconv.Itoa(one.Pid) + "/cgroup")
-		return err
-	})
-	if err != nil || box.InRun(string(text), []string{in.path}) {
-		return ""
-	}
-	if gone, err := one.Dead(); gone || err != nil { // check it after reading what may belong to another process
-		return ""
-	}
-	at := box.CgroupOf(string(text))
-	t.mu.Lock()
-	told := in.told
-	in.told = true
-	t.mu.Unlock()
-	if !told {
-		t.guard.cfg.Logger.Warn("a program has moved itself to another cgroup: it is killed there, but processes that it forks there are not",
-			"tree", t.id.Name, "pid", one.Pid, "cgroup", at)
-	}
-	return at
-}
-
 // alive holds the parts of a tree that may live.
 type alive struct {
 	cgroup *box.TreeCgroup // its cgroup, which contains the parts; nil: its containment is of another kind
@@ -239,7 +207,7 @@ func (t *alive) add(p *part) {
 	t.parts = append(t.parts, p)
 }
 
-// firsts lists the first processes of the parts in a cgroup.
+// firsts lists the processes that are held of a tree with a cgroup.
 func (t *alive) firsts() (all []*box.First) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -319,9 +287,10 @@ func (t *alive) Owns(pid int) bool {
 	var runs []string
 	t.mu.Lock()
 	for _, p := range t.parts {
-		if p.stub != nil {
+		switch {
+		case p.stub != nil:
 			stubs[p.stub.Pid] = true
-		} else {
+		case p.path != "":
 			runs = append(runs, p.path)
 		}
 	}

@@ -350,6 +350,12 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		return r, err
 	case "become", "become too late", "fail to become":
 		return r, puppetBecomes(ctx, g, trees, last, c)
+	case "look":
+		_, err := trees[c.Name].Strays()
+		return r, err
+	case "pid":
+		r.Pid = last[c.Name].Pid()
+		return r, nil
 	case "wait":
 		status, err := last[c.Name].Wait(ctx)
 		r.Pid = status.Code

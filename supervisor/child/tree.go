@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/wait"
 )
 
 // Tree is a service's programs and all processes that they ever fork. It lives under one epoch; both guardians know it.
@@ -19,6 +21,10 @@ type Tree struct {
 	id      box.TreeID
 	alive
 	expected expected
+	searches wait.Reach
+
+	looking sync.Mutex         // guards seen. Held during a look for strays
+	seen    map[processID]bool // in the cgroup, by the newest look
 }
 
 // NewTree makes the container for a program and returns when both guardians know how to kill it. A guardian gives release to

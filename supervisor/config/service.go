@@ -12,7 +12,7 @@ type Service struct {
 	Processes    []Process     `yaml:"processes,omitempty" oneof:"program" doc:"Several programs as one unit, in order. Each starts once the one before it is ready, and they stop in reverse. In place of command."`
 	Address      Addresses     `yaml:"address,omitempty" doc:"IP addresses that move with the service, as one, a list, or {ip, device, announce}. They are set before the programs start, and removed after they are dead."`
 	Election     Election      `yaml:"election" doc:"With race, the first node that takes the lock becomes active. With queue, nodes take turns in the order they came."`
-	Contain      Contain       `yaml:"contain" doc:"How the processes of the program are contained. auto takes the best way that works here. strict is auto without the last resort. One supervisor contains all its services in one way."`
+	Contain      Contain       `yaml:"contain" doc:"How the processes of the program are contained. auto takes the best way that works here. strict is auto without the last resort, and stops a program of which a process is found outside of its container. One supervisor contains all its services in one way."`
 	Priority     int           `yaml:"priority" doc:"Nodes with a higher number are preferred."`
 	Failback     bool          `yaml:"failback" doc:"Whether a preferred node that returns takes the service back. Without it, a running service is not disturbed. A node that gives the service up each time waits twice as long before the next time."`
 	Eligible     bool          `yaml:"eligible" doc:"Whether this node may ever become active."`

@@ -44,6 +44,9 @@ type KillHands interface {
 	Strike()
 	// Parts lists all parts at one moment, and the container that holds them; nil: there is none. They stay usable until release.
 	Parts() (parts []Part, container Awaited, release func())
+	// Search adds, by Found, what is alive outside of the container, once all that Parts has listed is dead. again: something may live, and
+	// the next round looks once more.
+	Search(ctx context.Context) (again bool, err error)
 	// Dead frees what the dead tree needed; with end, the tree itself. Its caller holds the lock.
 	Dead(end bool) error
 }
@@ -66,27 +69,38 @@ func (t *Tree) Kill(ctx context.Context, hands KillHands, end bool) (err error) 
 	defer hands.Change(t.endKill)
 	for {
 		var pending bool
+		var found int
 		var changed <-chan struct{}
-		hands.Change(func() { pending, changed = t.starting > 0, t.lease.state.to.Changed() })
+		hands.Change(func() { pending, found, changed = t.starting > 0, t.found, t.lease.state.to.Changed() })
 		if err := killParts(ctx, hands, end, pending); err != nil {
 			return err
 		}
-		if !pending { // P2: while a start is pending, an empty tree proves nothing
-			break
+		if pending { // P2: while a start is pending, an empty tree proves nothing
+			select { // the next round kills a process that is being started
+			case <-changed:
+				continue
+			case <-ctx.Done():
+				return fmt.Errorf("%w: a process is being started: %w", ErrUnproved, context.Cause(ctx))
+			}
 		}
-		select { // the next round kills a process that is being started
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: a process is being started: %w", ErrUnproved, context.Cause(ctx))
+		again, err := hands.Search(ctx)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrUnproved, err)
+		}
+		over := true
+		hands.Change(func() {
+			if over = !again && found == t.found; !over { // P2: the next round kills what was found
+				return
+			}
+			if end {
+				t.markDead()
+			}
+			err = hands.Dead(end)
+		})
+		if over {
+			return err
 		}
 	}
-	hands.Change(func() {
-		if end {
-			t.markDead()
-		}
-		err = hands.Dead(end)
-	})
-	return err
 }
 
 // killParts is one round: it kills what is there when it begins.

@@ -42,6 +42,7 @@ type cage struct {
 	whole box
 	looks int
 	ends  []bool
+	finds func() (again bool) // what a search does
 }
 
 func (c *cage) Change(do func()) {
@@ -60,6 +61,15 @@ func (c *cage) Parts() (parts []Part, container Awaited, release func()) {
 		parts = append(parts, Part{Awaited: b})
 	}
 	return parts, &c.whole, func() {}
+}
+
+func (c *cage) Search(context.Context) (again bool, err error) {
+	c.Change(func() {
+		if c.finds != nil {
+			again = c.finds()
+		}
+	})
+	return again, nil
 }
 
 func (c *cage) Dead(end bool) error {
@@ -99,6 +109,38 @@ func TestAKillWaitsForAStartThatIsUnderWay(t *testing.T) {
 		}
 		if err := tree.Kill(t.Context(), c, true); err != nil || len(c.ends) != 1 {
 			t.Errorf("%v: killed twice: %v", err, c.ends)
+		}
+	})
+}
+
+// P2: what is found outside of the container when all that was known is dead dies before anybody is told.
+func TestAKillEndsWhatItFindsOutside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBureau(t)
+		tree := b.plants()
+		c := &cage{bureau: b, parts: []*box{{lives: true, takes: time.Second}}}
+		stray := &box{lives: true, takes: time.Second}
+		searches := 0
+		c.finds = func() (again bool) {
+			switch searches++; searches {
+			case 1:
+				return true
+			case 2:
+				if !tree.Found(Ref{Pid: 7}) {
+					t.Error("it is called dead")
+				}
+				c.parts = append(c.parts, stray)
+			}
+			return false
+		}
+		if err := tree.Kill(t.Context(), c, true); err != nil {
+			t.Fatal(err)
+		}
+		if stray.alive() || len(c.ends) != 1 || searches != 3 {
+			t.Errorf("%+v, %v, %d searches", stray, c.ends, searches)
+		}
+		if tree.Found(Ref{Pid: 8}) {
+			t.Error("a dead tree takes a process in")
 		}
 	})
 }

@@ -79,6 +79,7 @@ type Tree struct {
 	armed    bool          // the watchdog guards it
 	after    time.Duration // the lease's end: the death must be proved by then
 	starting int           // forks under way
+	found    int           // so many processes were found outside of its container
 	killing  bool          // no fork may begin
 	turn     chan struct{} // held by the one Kill that is under way
 	ended    bool

@@ -68,6 +68,21 @@ func (t *Tree) Join(now time.Duration, ref Ref, along any) (seq uint64, err erro
 	return t.lease.state.to.ask(now, t.message(OpJoin, m)), nil
 }
 
+// Found adds a process that lives outside of the tree's container, also while the tree is being killed. The guardians hold it soon. It
+// reports false if the tree's death is proved already.
+func (t *Tree) Found(ref Ref) bool {
+	if t.dead {
+		return false
+	}
+	m := HeldProcess{Ref: ref}
+	t.found++
+	t.members = append(t.members, m)
+	if t.lease.Cause == nil { // else they are killing what they hold, and take nothing in
+		t.lease.state.to.broadcast(t.message(OpJoin, m))
+	}
+	return true
+}
+
 // Shed notes a proved death in a tree.
 func (t *Tree) Shed(ref Ref) {
 	t.members = slices.DeleteFunc(t.members, func(m HeldProcess) bool { return m.Ref == ref })

@@ -81,6 +81,8 @@ type Tree interface {
 	// Process finds a program of a tree that was handed over.
 	Process(pid int) (Process, bool)
 	Owns(pid int) bool
+	// Strays are its processes outside of its container, which is where the kernel kills them: each of them is held by itself. It may hang.
+	Strays() ([]child.Stray, error)
 	// Owe tells the guardians how to undo what is done in the tree, before it is done; Settle, once the tree is dead, that it is undone, or that
 	// this process keeps it for its next session.
 	Owe(ctx context.Context, note json.RawMessage) error
@@ -97,7 +99,6 @@ type Process interface {
 	Wait(ctx context.Context) (child.ExitStatus, error)
 	Signal(sig syscall.Signal) error
 	AskLeftovers(sig syscall.Signal) (left int)
-	Astray() (cgroup string)
 	Kill(ctx context.Context) error
 }
 

@@ -174,6 +174,8 @@ func (s *stage) Save(data []byte) error {
 	return nil
 }
 
+func (s *stage) Strays() ([]child.Stray, error) { return nil, nil }
+
 func (s *stage) heard() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +231,6 @@ func (a *actor) end(code int) {
 func (a *actor) Pid() int                        { return 7 }
 func (a *actor) Done() <-chan struct{}           { return a.done }
 func (a *actor) AskLeftovers(syscall.Signal) int { return 0 }
-func (a *actor) Astray() string                  { return "" }
 func (a *actor) Kill(context.Context) error      { a.end(a.onKill); return nil }
 func (a *actor) Signal(syscall.Signal) error {
 	a.end(0)

@@ -67,6 +67,8 @@ func (r *recorder) take() map[string][]string {
 	return envs
 }
 
+func (*recorder) Strays() ([]child.Stray, error) { return nil, nil }
+
 type spawned struct {
 	once sync.Once
 	done chan struct{}
@@ -76,7 +78,6 @@ func (p *spawned) end()                            { p.once.Do(func() { close(p.
 func (p *spawned) Pid() int                        { return 7 }
 func (p *spawned) Done() <-chan struct{}           { return p.done }
 func (p *spawned) AskLeftovers(syscall.Signal) int { return 0 }
-func (p *spawned) Astray() string                  { return "" }
 func (p *spawned) Kill(context.Context) error      { p.end(); return nil }
 func (p *spawned) Signal(syscall.Signal) error     { p.end(); return nil }
 func (p *spawned) Wait(ctx context.Context) (child.ExitStatus, error) {

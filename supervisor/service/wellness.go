@@ -25,7 +25,7 @@ type wellness struct {
 
 	mu     sync.Mutex // guards the fields below, which a run writes
 	health string     // the fault by the newest health check; "": it passed
-	astray string     // which programs have left their cgroups
+	astray string     // which processes are in other cgroups
 	unseen string     // for whom the primary of a replicated service is not reachable
 }
 
@@ -45,7 +45,7 @@ func (w *wellness) forgetRun() { w.change(func() { w.health, w.astray, w.unseen 
 // checked notes the newest health check's result.
 func (w *wellness) checked(said string) { w.change(func() { w.health = said }) }
 
-// strayed notes which programs have left their cgroups.
+// strayed notes which processes are in other cgroups.
 func (w *wellness) strayed(said string) { w.change(func() { w.astray = said }) }
 
 // seen notes whether others reach the primary. That it is not reachable is no fault of the programs: where nobody else is fit they go on.

@@ -19,10 +19,12 @@ type watch struct {
 	r       *Run
 	changed chan struct{} // capacity 1: health has changed
 
+	telling sync.Mutex // held while Astray is told
+
 	mu     sync.Mutex         // guards the fields below
 	health config.HealthCheck // as it is in force
 	said   string             // the newest check's result
-	astray string             // which programs have left their cgroups
+	astray string             // which processes are in other cgroups
 }
 
 // reconfigure changes the health check.

@@ -30,7 +30,7 @@ type RunConfig struct {
 	// Promote makes the program, which is ready, a primary, and Attend looks whether it stays one until ctx ends. nil: it is none.
 	Promote, Attend func(ctx context.Context) error
 	Adopt           *CarriedRun // the programs that a previous image of this process has started; nil: none
-	// Health gets the newest health check's fault, Astray the programs that have left their cgroups: "" is none, as at the beginning.
+	// Health gets the newest health check's fault, Astray the processes that are in other cgroups: "" is none, as at the beginning.
 	// Each gets changes only, from one goroutine at a time.
 	Health, Astray func(said string)
 	Claimed        func() // another machine claims an address of the service; nil: nobody asks
@@ -121,7 +121,9 @@ func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 		r.adopt(ctx)
 	}
 	r.watchers.Go(func() { r.rise(running) })
-	r.watchers.Go(func() { r.watch.findStrays(running) })
+	looking, enough := context.WithCancel(context.WithoutCancel(ctx))
+	r.hearers.Go(func() { r.watch.findStrays(looking) })
+	r.hearers.Go(func() { <-r.over; enough() })
 	return r
 }
 

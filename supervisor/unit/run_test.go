@@ -32,6 +32,19 @@ type stage struct {
 	mu   sync.Mutex // guards what follows
 	said []string
 	on   map[string]*actor
+	out  []child.Stray
+}
+
+func (s *stage) strays(all ...child.Stray) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out = all
+}
+
+func (s *stage) Strays() ([]child.Stray, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.out), nil
 }
 
 func (s *stage) say(format string, args ...any) {
@@ -84,7 +97,6 @@ func (a *actor) end(code int) {
 func (a *actor) Pid() int                        { return 7 }
 func (a *actor) Done() <-chan struct{}           { return a.done }
 func (a *actor) AskLeftovers(syscall.Signal) int { return 0 }
-func (a *actor) Astray() string                  { return "" }
 
 func (a *actor) Wait(ctx context.Context) (child.ExitStatus, error) {
 	select {

@@ -47,6 +47,4 @@ func (endedProcess) Signal(syscall.Signal) error { return os.ErrProcessDone }
 
 func (endedProcess) AskLeftovers(syscall.Signal) int { return 0 }
 
-func (endedProcess) Astray() string { return "" }
-
 func (endedProcess) Kill(context.Context) error { return nil }

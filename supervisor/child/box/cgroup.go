@@ -115,9 +115,9 @@ func (l *TreeCgroup) Insist() error {
 	return nil
 }
 
-// holds reports whether a /proc/<pid>/cgroup belongs to a member. The last name of a tree's path, and the last two of a run's, belong
+// Holds reports whether a /proc/<pid>/cgroup belongs to a member. The last name of a tree's path, and the last two of a run's, belong
 // to no other cgroup.
-func (l *TreeCgroup) holds(cgroups string) bool {
+func (l *TreeCgroup) Holds(cgroups string) bool {
 	if l.single {
 		return InRun(cgroups, []string{l.Path})
 	}

@@ -18,4 +18,5 @@ var (
 	killing  = make(few, 4) // by cgroup
 	freezing = make(few, 2) // cgroups before their kill
 	looking  = make(few, 2) // whether killed processes are dead, in the first moments
+	Finding  = make(few, 4) // processes that have got into other cgroups
 )

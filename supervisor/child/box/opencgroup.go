@@ -66,7 +66,7 @@ func openTreeCgroupIn(above int, path string) (*TreeCgroup, error) {
 
 func closedTreeCgroup(path string) *TreeCgroup {
 	l := &TreeCgroup{Path: path, Dir: -1, killer: -1, events: -1, freezer: -1}
-	l.members = nest{top: -1, dir: -1, list: -1, inside: l.holds}
+	l.members = nest{top: -1, dir: -1, list: -1, inside: l.Holds}
 	l.inner = nest{top: -1, dir: -1, list: -1, clear: true}
 	return l
 }

@@ -48,13 +48,17 @@ func FuzzStatLine(f *testing.F) {
 }
 
 func TestDescendantsAreFoundAtAnyDepth(t *testing.T) {
-	all := []Stat{{Pid: 1, Ppid: 0}, {Pid: 5, Ppid: 4}, {Pid: 4, Ppid: 3}, {Pid: 3, Ppid: 2}, {Pid: 2, Ppid: 1}, {Pid: 9, Ppid: 1}}
+	all := []Stat{
+		{Pid: 1, Ppid: 0}, {Pid: 5, Ppid: 4, Start: 8}, {Pid: 4, Ppid: 3, Start: 7}, {Pid: 3, Ppid: 2, Start: 7}, {Pid: 2, Ppid: 1, Start: 7},
+		{Pid: 6, Ppid: 4, Start: 6}, // its parent's pid is another's by now
+		{Pid: 9, Ppid: 1}, {Pid: 10, Ppid: 9},
+	}
 	var got []int
-	for _, s := range Descendants(all, 2) {
+	for _, s := range Descendants(all, 2, 9) {
 		got = append(got, s.Pid)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]int{3, 4, 5}, got); diff != "" {
+	if diff := cmp.Diff([]int{3, 4, 5, 10}, got); diff != "" {
 		t.Error(diff)
 	}
 }

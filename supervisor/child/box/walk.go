@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,17 +118,23 @@ func killExactly(s Stat) error {
 	return errors.Join(SignalHeld(held, unix.SIGKILL), held.Close())
 }
 
-// Descendants picks out of a list of processes those below root.
-func Descendants(all []Stat, root int) []Stat {
+// Descendants picks out of a list of processes those below the roots. A process that is older than the one with its parent's pid is no
+// child of that: the pid went to another one while the list was made.
+func Descendants(all []Stat, roots ...int) []Stat {
 	children := make(map[int][]Stat, len(all))
+	since := make(map[int]uint64, len(all))
 	for _, s := range all {
 		children[s.Ppid] = append(children[s.Ppid], s)
+		since[s.Pid] = s.Start
 	}
 	var below []Stat
-	seen := map[int]bool{root: true}
-	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
+	seen := make(map[int]bool)
+	for _, root := range roots {
+		seen[root] = true
+	}
+	for queue := slices.Clone(roots); len(queue) > 0; queue = queue[1:] {
 		for _, s := range children[queue[0]] {
-			if seen[s.Pid] {
+			if seen[s.Pid] || s.Start < since[queue[0]] {
 				continue
 			}
 			seen[s.Pid] = true

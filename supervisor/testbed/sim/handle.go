@@ -157,6 +157,22 @@ func (t *handle) Relax(context.Context) error {
 // Owns implements host.Tree: nothing here says READY=1.
 func (t *handle) Owns(int) bool { return false }
 
+// Strays implements host.Tree.
+func (t *handle) Strays() (all []child.Stray, err error) {
+	if !t.guard.inc.pass() {
+		return nil, errCrashed
+	}
+	w := t.guard.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range t.all() {
+		if p.nature.strays {
+			all = append(all, child.Stray{Pid: p.pid, Comm: "program", Cgroup: "/elsewhere"})
+		}
+	}
+	return all, nil
+}
+
 // process is a process as the supervisor that started it holds it.
 type process struct {
 	*proc
@@ -182,14 +198,6 @@ func (p *process) Wait(ctx context.Context) (child.ExitStatus, error) {
 // Kill implements host.Process: it and its offspring.
 func (p *process) Kill(ctx context.Context) error {
 	return guard.KillUntilDead(ctx, &awaited{of: p.tree, by: p.inc.gate, box: start{p.proc}}, true)
-}
-
-// Astray implements host.Process.
-func (p *process) Astray() (cgroup string) {
-	if p.inc.pass() && p.proc.nature.strays {
-		return "/elsewhere"
-	}
-	return ""
 }
 
 // AskLeftovers implements host.Process.

@@ -202,6 +202,9 @@ func (t *handle) awaits(box guard.Killable) *awaited {
 	return &awaited{of: t.tree, by: t.guard.inc.gate, box: box}
 }
 
+// Search implements guard.KillHands: what leaves its container is held by then.
+func (t killHands) Search(context.Context) (again bool, err error) { return false, nil }
+
 // Dead implements guard.KillHands.
 func (t killHands) Dead(end bool) error {
 	if armed, _ := t.guarded.Armed(); armed && end {

@@ -206,7 +206,7 @@ func TestAProgramThatHasMovedItselfIsToldOf(t *testing.T) {
 		})
 		s.until(2*time.Minute, "it says so", func(v *serviceView) bool {
 			m := v.members[name]
-			return m.Role == "active" && m.Health == "ok" && strings.Contains(m.Why, "moved itself to another cgroup, /elsewhere")
+			return m.Role == "active" && m.Health == "ok" && strings.Contains(m.Why, "is in another cgroup, /elsewhere")
 		})
 		s.orders(func(c *election.Control, e election.Order) { c.Restart = &e })
 		s.until(time.Minute, "another one runs, and nothing is said of it", func(v *serviceView) bool {
