@@ -48,9 +48,9 @@ type copyHere struct {
 // verdictOf is which copy may be promoted in a vacancy.
 type verdictOf struct {
 	copies.Verdict
-	vacancy int64 // 0: somebody holds the lock, or the copies were not compared yet
+	vacancy int64  // 0: somebody holds the lock, or the copies were not compared yet
 	claims  string // the newest one then
-	beside  bool  // a breadcrumb: the previous primary may not have been dead
+	beside  bool   // a breadcrumb: the previous primary may not have been dead
 }
 
 // newCopyHere makes the copy of a replicated service; nil: it is not one.
