@@ -14,7 +14,6 @@ type link struct {
 	mu       sync.Mutex // guards the fields below
 	id       int64
 	password []byte
-	open     bool          // there is a connection
 	resumed  chan struct{} // closed and replaced at each (re)connect
 	heard    time.Duration // when a call was last answered
 	since    time.Time     // of the newest (re)connect

@@ -174,8 +174,7 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 		err = claim.reread(ctx)
 		t.unsure = err != nil
 	}
-	switch {
-	case born(*results[1].Stat) != t.birth:
+	if born(*results[1].Stat) != t.birth {
 		return nil, t.rebirth(ctx, claim, ErrDeleted)
 	}
 	if older := t.setBack(ctx); errors.Is(older, ErrOlder) { // so it did, and the last look is long ago
