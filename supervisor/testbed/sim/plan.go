@@ -150,6 +150,7 @@ func NewPlan(seed uint64) *Plan {
 	p.drills()
 	p.replicate()
 	p.hides()
+	p.commands()
 	return p
 }
 

@@ -102,6 +102,16 @@ var sabotagesOfTerms = []sabotage{
 	{"never give a service back to a preferred node", []change{
 		{"supervisor/service/run.go", "			t.obey(watching, ready == nil)\n			preferred = t.rival(preferred)\n", "			t.obey(watching, ready == nil)\n			_ = t.rival(preferred)\n"},
 	}},
+	{"let a drained node take a service", []change{
+		{"supervisor/service/inbox.go", "	case b.drained != nil && !b.forced:\n", "	case b.drained != nil && b.forced:\n"},
+		commands,
+	}},
+	{"forget a service although its program may still run", []change{
+		{"supervisor/control/forget.go", "	case v.Fencing != nil && v.Fencing.Node != \"\":\n		return fmt.Sprintf(\"the program may", "	case v.Fencing != nil && v.Fencing.Node == \"\":\n		return fmt.Sprintf(\"the program may"},
+		{"supervisor/control/forget.go", "	case v.Fencing != nil:\n		return fmt.Sprintf(\"the record", "	case v.Fencing == nil && v.Fencing != nil:\n		return fmt.Sprintf(\"the record"},
+		{"supervisor/control/forget.go", "[]string{p.Lock(), p.Crumb()}", "[]string{p.Lock()}"},
+		commands,
+	}},
 	{"ignore orders while nothing runs", []change{
 		{"supervisor/service/judge.go", "		v.view.logPause()\n		switch t.ordered() {\n", "		v.view.logPause()\n		switch orderNone {\n"},
 		drills,

@@ -63,6 +63,9 @@ var (
 		"append(slices.Repeat([]Kind{LoseEnsemble, RestartServer}, 20), calmKinds...)"}
 )
 
+// commands has operators of every plan drain, forget and confirm.
+var commands = change{"supervisor/testbed/sim/commands.go", "	commandsIn   = 13\n	commandsFrom = 7\n", "	commandsIn   = 1\n	commandsFrom = 0\n"}
+
 // drills gives every plan drills.
 var drills = change{"supervisor/testbed/sim/drill.go", "	if p.Seed%drillsIn == drillsFrom && !p.Calm {", "	if drillsFrom < drillsIn && !p.Calm {"}
 
