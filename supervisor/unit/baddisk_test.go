@@ -72,3 +72,32 @@ func TestWhatCannotBeReadMayBeOwed(t *testing.T) {
 		t.Errorf("%v, it owes something: %v, %q", err, u.Owes(), u.Owed())
 	}
 }
+
+// An upgrade forgets neither: the next image reads again what is not known to be owed.
+func TestAnUpgradeForgetsNothingOfABadDisk(t *testing.T) {
+	upgraded := func(u *Unit, disk *badDisk) *Unit {
+		next := debtor(t, "a", "db", func(context.Context, []string) int { return 0 })
+		next.debts.store = disk
+		next.Restore(u.Debts(), u.Lasting())
+		next.LoadDebts()
+		return next
+	}
+	unread := &badDisk{broken: true}
+	u := debtor(t, "a", "db", nil)
+	u.debts.store = unread
+	if u.LoadDebts(); !upgraded(u, unread).Owes() {
+		t.Error("what cannot be read is forgotten")
+	}
+	full := &badDisk{}
+	u = debtor(t, "a", "db", func(context.Context, []string) int { return 0 })
+	u.debts.store = full
+	addAll(t, u, 7, role)
+	full.full = true
+	err := u.Undo(t.Context())
+	full.full = false
+	next := upgraded(u, full)
+	of := TermRef{Node: "a", Service: "db", Token: 7, Boot: "b1", Survive: []string{"role"}}
+	if err = errors.Join(err, next.Undo(t.Context())); err != nil || len(of.Owed("b1", full.text)) > 0 {
+		t.Errorf("%v, and the note says that %q is owed", err, of.Owed("b1", full.text))
+	}
+}

@@ -206,11 +206,11 @@ func (d *debts) list() []Debt {
 	return slices.Clone(d.all)
 }
 
-// restore takes over a previous image's debts.
+// restore takes over a previous image's debts. Where there are none, the note is read: it may list what could not be noted as undone.
 func (d *debts) restore(all []Debt, lasting int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.all, d.lasting, d.loaded = all, lasting, true
+	d.all, d.lasting, d.loaded = all, lasting, len(all) > 0
 }
 
 // last has what the next term leaves noted where it survives a boot; token 0: nothing of it does. Nothing is owed.
