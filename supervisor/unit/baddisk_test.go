@@ -35,7 +35,8 @@ func (f *badDisk) Save(text []byte, _ bool) error {
 	return nil
 }
 
-// P6: others ask the note what is not undone. One that could not be changed is changed before this node stands again, and no undo runs twice.
+// P6: others ask the note what is not undone. One that could not be changed is changed before this node stands
+// again, and no undo runs twice.
 func TestWhatCouldNotBeNotedIsNotedAgain(t *testing.T) {
 	ran, disk := 0, &badDisk{}
 	u := debtor(t, "a", "db", func(context.Context, []string) int { ran++; return 0 })

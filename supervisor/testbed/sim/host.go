@@ -35,6 +35,7 @@ type host struct {
 	holds   string     // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}
 	notes   map[effectKey]note  // of debts
+	disk    *badDisk            // of notes; nil: it works
 	locks   map[effectKey]*gate // of them
 	asides  map[*gate]struct{}  // processes that undo in guardians' place
 }

@@ -69,6 +69,8 @@ const (
 
 	RegrantSessions Kind = "server restarted that grants other timeouts" // see Plan.grants
 
+	BadNotes Kind = "disk of notes fails" // see Plan.badNotes
+
 	DrainNode    Kind = "node drained" // see Plan.commands, as for the next
 	ForgetName   Kind = "service or node forgotten"
 	ConfirmDeath Kind = "death confirmed"
@@ -93,7 +95,7 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary,
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary, BadNotes,
 		DrainNode, ForgetName, ConfirmDeath, ConfirmAlive)
 }
 

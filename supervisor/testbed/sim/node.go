@@ -153,6 +153,9 @@ func (h *host) powerOff() {
 	h.trees, h.locks = map[string]*tree{}, map[effectKey]*gate{}
 	maps.DeleteFunc(h.notes, func(_ effectKey, one note) bool { return !one.lasting })
 	h.stuck = time.Time{}
+	if h.disk != nil {
+		h.disk.late = nil
+	}
 	for _, n := range h.w.nodes {
 		if n.host == h {
 			h.w.check.effects.off(n.name)

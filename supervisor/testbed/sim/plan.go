@@ -151,6 +151,7 @@ func NewPlan(seed uint64) *Plan {
 	p.replicate()
 	p.hides()
 	p.commands()
+	p.badNotes()
 	return p
 }
 

@@ -107,8 +107,8 @@ var sabotagesOfTerms = []sabotage{
 		commands,
 	}},
 	{"forget a service although its program may still run", []change{
-		{"supervisor/control/forget.go", "	case v.Fencing != nil && v.Fencing.Node != \"\":\n		return fmt.Sprintf(\"the program may", "	case v.Fencing != nil && v.Fencing.Node == \"\":\n		return fmt.Sprintf(\"the program may"},
-		{"supervisor/control/forget.go", "	case v.Fencing != nil:\n		return fmt.Sprintf(\"the record", "	case v.Fencing == nil && v.Fencing != nil:\n		return fmt.Sprintf(\"the record"},
+		{"supervisor/control/forget.go", "	case v.Fencing != nil && v.Fencing.Node != \"\":\n", "	case v.Fencing != nil && v.Fencing.Node == \" \":\n"},
+		{"supervisor/control/forget.go", "	case v.Fencing != nil:\n", "	case v.Fencing == nil && v.Fencing != nil:\n"},
 		{"supervisor/control/forget.go", "[]string{p.Lock(), p.Crumb()}", "[]string{p.Lock()}"},
 		commands,
 	}},
@@ -362,6 +362,17 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/witness/prove.go", "	case booted:\n		return w.undone(t, ", "	case booted:\n		w.Owed = nil\n		return w.undone(t, "},
 		effects,
 		survivors,
+	}},
+	{"what cannot be read is not owed", []change{
+		{"supervisor/unit/undo.go", "	if u.debts.unread != nil {\n		names = append(names,", "	if u.debts.unread != nil && u.debts.all != nil {\n		names = append(names,"},
+		effects,
+		badNotes,
+	}},
+	{"note only once that an effect is undone", []change{
+		{"supervisor/unit/debts.go", "		d.mu.Lock()\n		defer d.mu.Unlock()\n		d.unsaved = true\n", "		d.mu.Lock()\n		defer d.mu.Unlock()\n		d.unsaved = false\n"},
+		effects,
+		survivors,
+		badNotes,
 	}},
 	{"a supervisor forgets what the one before it had to undo", []change{
 		{"supervisor/service/stay.go", "	v.unit.StopUndo()\n	v.unit.LoadDebts()\n", "	v.unit.StopUndo()\n"},

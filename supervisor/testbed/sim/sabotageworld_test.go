@@ -79,6 +79,9 @@ var blinds = change{"supervisor/testbed/sim/twins.go", "r.IntN(4) == 0 {", "r.In
 // effects has the services of every plan do what outlives their processes.
 var effects = change{"supervisor/testbed/sim/effects.go", "	effectsIn   = 6\n	effectsFrom = 1\n", "	effectsIn   = 1\n	effectsFrom = 0\n"}
 
+// badNotes has disks fail in all of these.
+var badNotes = change{"supervisor/testbed/sim/badnotes.go", "	badNotesIn   = 24\n	badNotesFrom = 7\n", "	badNotesIn   = 1\n	badNotesFrom = 0\n"}
+
 // survivors has a boot undo nothing of it, mortals everything.
 var (
 	survivors = change{"supervisor/testbed/sim/effects.go", "	p.Survives = p.Seed/effectsIn%3 == 0\n", "	p.Survives = true\n"}
