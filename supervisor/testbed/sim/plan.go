@@ -152,6 +152,7 @@ func NewPlan(seed uint64) *Plan {
 	p.hides()
 	p.commands()
 	p.badNotes()
+	p.otherTools()
 	return p
 }
 
