@@ -14,8 +14,14 @@ type badDisk struct {
 	full, broken bool
 }
 
-func (*badDisk) Path() string                         { return "/" } // it is there, and root's
-func (*badDisk) Lock(context.Context) (func(), error) { return func() {}, nil }
+func (*badDisk) Path() string { return "/" } // it is there, and root's
+
+func (f *badDisk) Lock(context.Context) (func(), error) {
+	if f.broken {
+		return nil, errors.New("input/output error")
+	}
+	return func() {}, nil
+}
 
 func (f *badDisk) Load() ([]byte, error) {
 	switch {
@@ -100,5 +106,21 @@ func TestAnUpgradeForgetsNothingOfABadDisk(t *testing.T) {
 	of := TermRef{Node: "a", Service: "db", Token: 7, Boot: "b1", Survive: []string{"role"}}
 	if err = errors.Join(err, next.Undo(t.Context())); err != nil || len(of.Owed("b1", full.text)) > 0 {
 		t.Errorf("%v, and the note says that %q is owed", err, of.Owed("b1", full.text))
+	}
+}
+
+// P2: a guardian may have the lock that this process cannot open, or get it while an undo runs.
+func TestNothingIsUndoneWithoutTheLock(t *testing.T) {
+	ran, disk := 0, &badDisk{}
+	u := debtor(t, "a", "db", func(context.Context, []string) int { ran++; return 0 })
+	u.debts.store = disk
+	addAll(t, u, 7, role)
+	disk.broken = true
+	if err := u.Undo(t.Context()); err == nil || u.NotUndone() == "" || ran > 0 {
+		t.Errorf("%v, %q, undone %d times", err, u.NotUndone(), ran)
+	}
+	disk.broken = false
+	if err := u.Undo(t.Context()); err != nil || u.NotUndone() != "" || ran != 1 {
+		t.Errorf("%v, %q, undone %d times", err, u.NotUndone(), ran)
 	}
 }
