@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -30,6 +31,7 @@ type run struct {
 	copy     *unit.CarriedRun // the follower that is about to be promoted
 	demoted  *unit.CarriedRun // the programs of a copy that is a follower again
 	first    host.Process
+	unnoted  error          // why what survives a boot cannot be noted; nil: it is, or nothing does
 	why      error          // why the run ended
 	delay    time.Duration  // before the next one
 	held     role.EventKind // the event in place of the next run, once automatic takeovers are on again; Again: none
@@ -91,7 +93,7 @@ func (t *stay) Run(ctx context.Context) role.Event {
 func (t *stay) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig {
 	v := t.v
 	return unit.RunConfig{
-		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Stdin: stdin, Adopt: adopt,
+		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Fault: t.run.unnoted, Stdin: stdin, Adopt: adopt,
 		Health: v.view.wellness.checked, Astray: v.view.wellness.strayed, Claimed: func() { v.node.Observer.Claimed(v.name) },
 	}
 }
@@ -100,7 +102,9 @@ func (t *stay) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig 
 func (t *stay) list(ctx context.Context) bool {
 	defer t.v.pace.wait(endless)()
 	effects := t.v.effects()
-	t.noteLasting(effects)
+	if t.run.unnoted = t.noteLasting(effects); t.run.unnoted != nil {
+		return true // P6: nothing is started, and after a boot no note would show that nothing is left
+	}
 	for !t.term.listed.Lists(effects) {
 		there, err := t.candidacy.cand.Crumb.ListEffects(ctx, idOf(t.tree), effects)
 		switch {
@@ -114,14 +118,19 @@ func (t *stay) list(ctx context.Context) bool {
 }
 
 // noteLasting prepares the note of what survives a boot. P2: what the breadcrumb says of it is answered from there.
-func (t *stay) noteLasting(effects election.Effects) {
+func (t *stay) noteLasting(effects election.Effects) error {
 	lasting := int64(0)
 	if len(effects.Survive) > 0 {
 		lasting = t.v.mem.story.token
 	}
-	if err := t.v.unit.Last(lasting); err != nil {
-		t.v.log.Debug("cannot note it yet", "error", err) // so nothing is done: the start says why
+	err := t.v.unit.Last(lasting)
+	switch {
+	case err != nil && lasting != 0:
+		return fmt.Errorf("cannot note what survives a boot of this host: %w", err)
+	case err != nil:
+		t.v.log.Debug("cannot note yet that nothing survives a boot", "error", err) // the next note says so
 	}
+	return nil
 }
 
 // listAgain is the pause after an attempt to list effects.

@@ -129,9 +129,13 @@ func (t *stay) undoOld(ctx context.Context) bool {
 	session, enough := linger(ctx, t.s.Leave, 0)
 	defer enough()
 	t.leftovers = leftovers{}
-	done := v.unit.UndoAll(ctx, func() { t.reportOwed(session) })
+	undo := func(ctx context.Context) bool {
+		report := func() { t.reportOwed(session) }
+		return v.unit.UndoAll(ctx, report) && v.unit.UndoAll(ctx, report) // the second time notes what the first could not
+	}
+	done := undo(ctx)
 	if !done && v.Removed() && !handing(ctx) { // its namesake begins after it
-		done = v.unit.UndoAll(session, func() { t.reportOwed(session) })
+		done = undo(session)
 	}
 	return done
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"slices"
 	"testing"
@@ -19,6 +20,7 @@ type jotter struct {
 	data    []byte
 	lasting bool
 	look    func()
+	fault   error // of a write
 }
 
 func (*jotter) Path() string                         { return "disk" }
@@ -33,7 +35,9 @@ func (j *jotter) Load() ([]byte, error) {
 }
 
 func (j *jotter) Save(data []byte, lasting bool) error {
-	j.look()
+	if j.look(); j.fault != nil {
+		return j.fault
+	}
 	j.data, j.lasting = data, lasting
 	return nil
 }
@@ -75,6 +79,11 @@ func TestWhatSurvivesABootIsNotedBeforeTheBreadcrumbListsIt(t *testing.T) {
 			}
 			v.mem.story.claimed(claim.Token)
 			stay.beginTerm(claim, crumb.Effects)
+			disk.fault = errors.New("the disk fails")
+			if !stay.list(ctx) || len(named().Survive) > 0 || !errors.Is(stay.runConfig(nil, nil).Fault, disk.fault) {
+				t.Errorf("without a note: %+v, %v", named().Effects, stay.runConfig(nil, nil).Fault)
+			}
+			disk.fault = nil
 			if !stay.list(ctx) || !slices.Equal(named().Survive, []string{"role"}) {
 				t.Errorf("listed: %+v", named().Effects)
 			}

@@ -64,6 +64,7 @@ type debts struct {
 	lasting int64  // as in the file
 	loaded  bool   // whether a previous supervisor's were read
 	unread  error  // why a previous supervisor's cannot be read
+	unsaved bool   // the file lists what is undone
 	fault   string // of the newest attempt to undo one; "": there was none, or it succeeded
 }
 
@@ -86,12 +87,15 @@ type TermRef struct {
 	Survive             []string // the effects that another boot does not undo
 }
 
+// unknownEffects stands for those of a note that cannot be read.
+const unknownEffects = "unknown"
+
 // OwedOn names the effects that are not undone on this machine, in this boot now, whichever supervisor had them. P2: a note that cannot be
 // read is of something. And of what survives a boot only a note shows that nothing is left: none is no proof, as on a new disk.
 func OwedOn(t TermRef, boot string) []string {
 	all, broken := noted(debtsName(t.Node, t.Service) + ".*.undo")
 	if broken {
-		return append(t.owed(boot, all), "unknown")
+		return append(t.owed(boot, all), unknownEffects)
 	}
 	return t.owed(boot, all)
 }
@@ -165,7 +169,30 @@ func (d *debts) settle() {
 	d.blame("")
 	if err := d.save(d.change(func(all []Debt) []Debt { return all[:len(all)-1] })); err != nil {
 		d.log.Warn("cannot save that a oneshot is undone: it is undone once more by the next supervisor", "service", d.service, "error", err)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.unsaved = true
 	}
+}
+
+// settled saves what settle could not. P6: others ask the file, and take what it lists for not undone.
+func (d *debts) settled() error {
+	d.mu.Lock()
+	unsaved := d.unsaved
+	d.mu.Unlock()
+	if !unsaved {
+		return nil
+	}
+	err := d.save(d.list())
+	if err != nil {
+		err = fmt.Errorf("it is undone, and that cannot be noted: %w", err)
+		d.blame(err.Error())
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unsaved, d.fault = false, ""
+	return nil
 }
 
 // blame notes why the newest is still there.
@@ -191,11 +218,11 @@ func (d *debts) list() []Debt {
 	return slices.Clone(d.all)
 }
 
-// restore takes over a previous image's debts.
+// restore takes over a previous image's debts. Where there are none, the note is read: it may list what could not be noted as undone.
 func (d *debts) restore(all []Debt, lasting int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.all, d.lasting, d.loaded = all, lasting, true
+	d.all, d.lasting, d.loaded = all, lasting, len(all) > 0
 }
 
 // last has what the next term leaves noted where it survives a boot; token 0: nothing of it does. Nothing is owed.

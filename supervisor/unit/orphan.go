@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"understudy/supervisor/config"
 	"understudy/supervisor/keyfile"
+	"understudy/supervisor/wait"
 )
 
 // Note tells a guardian how to undo what a term did, if its supervisor cannot: by the file of debts of a service, which lists a debt before
@@ -176,15 +178,27 @@ func (d *debts) exclude(ctx context.Context) (unlock func(), err error) {
 	defer cancel()
 	unlock, err = d.store.Lock(ctx)
 	switch {
-	case errors.Is(err, keyfile.ErrLocked):
+	case err == nil:
+		d.dropUndone()
+		return unlock, nil
+	case errors.Is(err, keyfile.ErrLocked), d.ours(ctx):
 		err = fmt.Errorf("not undone: %s: %w", called(newest.Name), err)
 		d.blame(err.Error())
 		return nil, err
-	case err != nil:
-		return func() {}, nil
 	}
-	d.dropUndone()
-	return unlock, nil
+	return func() {}, nil
+}
+
+// ours reports whether the folder of the file is ours, or may be: guardians use the file then.
+func (d *debts) ours(ctx context.Context) bool {
+	no, err := wait.Call(ctx, func() (error, error) {
+		folder, err := keyfile.Folder(filepath.Dir(d.store.Path()), false)
+		if err == nil {
+			_ = folder.Close()
+		}
+		return err, nil
+	}, nil)
+	return no == nil || err != nil
 }
 
 // dropUndone drops what a guardian has undone meanwhile.

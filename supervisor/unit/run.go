@@ -25,6 +25,7 @@ type RunConfig struct {
 	Token int64 // for the programs and the undo commands
 	// MayStart is called before each start; an error says why the run must not start a program now.
 	MayStart func() error
+	Fault    error    // why it cannot start any; nil: nothing
 	Stdin    *os.File // of the programs; nil: /dev/null
 	Env      []string // of the programs, besides
 	// Promote makes the program, which is ready, a primary, and Attend looks whether it stays one until ctx ends. nil: it is none.

@@ -35,6 +35,8 @@ func (r *Run) startAll(ctx context.Context) error {
 		if r.cfg.Promote == nil {
 			return nil
 		}
+	} else if r.cfg.Fault != nil {
+		return &StartError{r.cfg.Fault}
 	} else {
 		for _, group := range r.cfg.Conf.Groups() {
 			if err := r.startTogether(ctx, group); err != nil {

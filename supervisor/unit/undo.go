@@ -43,16 +43,18 @@ func (u *Unit) CannotNote(c config.Service) error {
 	return u.debts.store.Try(len(e.Survive) > 0)
 }
 
-// Owes reports whether there are debts. Other goroutines may call it.
-func (u *Unit) Owes() bool {
-	_, owes := u.debts.newest()
-	return owes
-}
+// Owes reports whether there are debts, or may be. Other goroutines may call it.
+func (u *Unit) Owes() bool { return len(u.Owed()) > 0 }
 
-// Owed names the effects that are not undone.
+// Owed names the effects that are not undone. P2: those of a note that cannot be read are unknown.
 func (u *Unit) Owed() (names []string) {
-	for _, d := range u.debts.list() {
+	u.debts.mu.Lock()
+	defer u.debts.mu.Unlock()
+	for _, d := range u.debts.all {
 		names = append(names, d.Name)
+	}
+	if u.debts.unread != nil {
+		names = append(names, unknownEffects)
 	}
 	return names
 }
@@ -129,6 +131,9 @@ func (u *Unit) pay(ctx context.Context, again time.Duration) error {
 		return err
 	}
 	defer release()
+	if err := u.debts.settled(); err != nil {
+		return err
+	}
 	for {
 		d, owes := u.debts.newest()
 		if !owes {

@@ -35,6 +35,7 @@ type checker struct {
 	watchdogs watchdogsView
 	orphans   orphansView
 	effects   effectsView
+	drains    drainsView
 }
 
 // tally counts what happened.
@@ -70,6 +71,9 @@ type serviceView struct {
 	taken       map[string]int  // how often each node took the lock
 	znodes      map[string]bool // all that there is of it
 	deleted     int             // how often all of it was deleted
+	forgets     int             // how often an operator was about to have all of it forgotten
+	sworn       map[treeID]bool // of which an operator says that it is dead, and it is not
+	oath        map[int64]bool  // tokens of what lived when the breadcrumb went on his word
 	unknown     bool            // once when a supervisor could not know it, which then starts beside what runs
 }
 
@@ -97,7 +101,7 @@ type crumbView struct {
 func newChecker(w *world) *checker {
 	c := &checker{
 		w: w, services: map[string]*serviceView{}, sessions: newSessionsView(),
-		tally: tally{cover: Coverage{}, outlasting: outlasting{heard: map[string]bool{}}}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
+		tally: tally{cover: Coverage{}, outlasting: outlasting{heard: map[string]bool{}}}, drains: drainsView{}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
 	}
 	c.sight, c.bounds = newSight(c), boundsView{checker: c, grants: map[int64]*granting{}}
 	c.watchdogs, c.orphans = watchdogsView{checker: c}, orphansView{c}
@@ -105,7 +109,7 @@ func newChecker(w *world) *checker {
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
 			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, next: map[int64]int64{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, died: map[int64]death{}, taken: map[string]int{},
-			znodes: map[string]bool{},
+			znodes: map[string]bool{}, sworn: map[treeID]bool{}, oath: map[int64]bool{},
 		}
 	}
 	return c
@@ -151,6 +155,8 @@ func (c *checker) started(p *proc) {
 	for _, other := range inOrder(v.living) {
 		switch {
 		case other.tree == p.tree && !p.main, v.unknown && v.struck[other.token]:
+		case v.oath[other.token], v.oath[p.token]:
+			c.w.say("%v starts beside %v, by an operator's word", p, other)
 		case c.spared(v, other):
 			c.tally.doomed++ // nobody can know, but for its own machine: see crumbChanged
 		default:
@@ -161,7 +167,7 @@ func (c *checker) started(p *proc) {
 	if c.sessions.lost[p.tree.session] {
 		return
 	}
-	if p.token < v.token {
+	if p.token < v.token && !v.oath[p.token] {
 		c.broken("token order", "%v started after token %d", p, v.token)
 	}
 	if p.token > v.token {
@@ -220,6 +226,7 @@ func (c *checker) wiped() {
 		clear(v.history)
 		clear(v.died)
 	}
+	clear(c.drains)
 }
 
 // running tells whether a service runs as it should: one main process, its node holding the lock.

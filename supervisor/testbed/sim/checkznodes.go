@@ -33,6 +33,7 @@ func (c *checker) committed(t zkmem.Commit) {
 		if node, ok := strings.CutPrefix(ch.Path, election.NodesDir(root)+"/"); ok {
 			c.sessions.belongs(node, ch.Stat.EphemeralOwner)
 		}
+		c.drains.changed(ch)
 		service, what := splitPath(ch.Path)
 		if c.hand.byHand[ch.Path] > 0 && ch.Kind == jute.EventNodeDeleted && c.services[service] != nil {
 			c.strike(c.services[service])
@@ -123,6 +124,7 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.ZnodeChange, expired bool
 		c.sessions.owns(v.lock.owner)
 		if !was.there {
 			v.taken[holder(ch)]++
+			c.drainedTakes(v, holder(ch))
 		}
 		if v.claims++; v.paused && !was.there && !again {
 			c.broken("pause", "the lock of %s is taken, though it is paused", v.name)
@@ -166,6 +168,9 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.ZnodeChange) {
 			c.w.say("zk: the breadcrumb of %s says that effects of session %s are left", v.name, v.crumb.session)
 		}
 		return
+	}
+	if !v.crumb.there {
+		c.swornDead(v, was.tree)
 	}
 	c.effects.crumbGone(v.name, was, v.crumb)
 	c.w.say("zk: the breadcrumb of %s names session %s and no longer %s", v.name, v.crumb.session, was.session)

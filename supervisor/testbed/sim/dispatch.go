@@ -39,6 +39,7 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 
 		// strangers and operators
 		KeepSession: st.haunt, EndSession: st.meddle, PauseService: op.pauseService, GiveOrder: op.giveOrder,
+		DrainNode: op.drain, ForgetName: op.forget, ConfirmDeath: op.confirm, ConfirmAlive: op.confirm,
 		DeleteLock:    once(func(f Fault) bool { return op.deleteLock(ne.serviceOf(f)) }),
 		WriteFolder:   once(func(f Fault) bool { return op.writeFolder(f, ne.serviceOf(f)) }),
 		DeleteService: once(func(f Fault) bool { return op.deleteService(ne.serviceOf(f)) }),
@@ -82,7 +83,8 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 		HidePrimary: host(func(f Fault, n *node) (func(), bool) {
 			return ne.copies.hide(ne.serviceOf(f), n, 1+f.N/8%ne.plan.Nodes), true
 		}),
-		BadUndo: host(func(f Fault, _ *node) (func(), bool) { return ps.failUndo(f) }),
+		BadNotes: host(hf.failDisk),
+		BadUndo:  host(func(f Fault, _ *node) (func(), bool) { return ps.failUndo(f) }),
 
 		// supervisors and guardians
 		StopSupervisor: supervisor(func(_ Fault, n *node) (func(), bool) {
@@ -90,6 +92,7 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 			go n.inc.stop()
 			return n.start, true
 		}),
+		FreezeTree: supervisor(hf.freezeTree), RemoveTree: supervisor(hf.removeTrees),
 		UpgradeSupervisor: supervisor(hf.upgrade),
 		TrapFreeze:        supervisor(hf.setTrap), TrapCrash: supervisor(hf.setTrap), TrapCut: supervisor(hf.setTrap),
 		CrashSupervisor: supervisor(func(_ Fault, n *node) (func(), bool) {

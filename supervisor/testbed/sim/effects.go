@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -244,16 +245,16 @@ func (i *incarnation) notes(service string) unit.Notes {
 	return notes{i.gate, i.node.host, i.file(service)}
 }
 
-// Path implements unit.Notes.
-func (n notes) Path() string { return n.node + "/" + n.service }
+// Path implements unit.Notes. It is a path that is there, in a folder of root's: of a file that cannot be read, the product asks for that.
+func (n notes) Path() string { return "/" }
 
 // Try implements unit.Notes.
-func (n notes) Try(bool) error { return nil }
+func (n notes) Try(bool) error { return n.touch(context.Background(), true, nil) }
 
 // Load implements unit.Notes.
 func (n notes) Load() ([]byte, error) {
-	if !n.by.pass() {
-		return nil, errCrashed
+	if err := n.touch(context.Background(), false, nil); err != nil {
+		return nil, err
 	}
 	h := n.host
 	h.w.mu.Lock()
@@ -267,14 +268,25 @@ func (n notes) Load() ([]byte, error) {
 
 // Save implements unit.Notes.
 func (n notes) Save(data []byte, lasting bool) error {
-	if !n.by.pass() {
-		return errCrashed
-	}
 	h := n.host
+	write := func() {
+		if delete(h.notes, n.fileKey); data != nil {
+			h.notes[n.fileKey] = note{data, lasting}
+		}
+	}
+	written := false
+	late := func() {
+		if written = true; n.by.alive() {
+			write()
+		}
+	}
+	if err := n.touch(context.Background(), data != nil, late); err != nil {
+		return err
+	}
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	if delete(h.notes, n.fileKey); data != nil {
-		h.notes[n.fileKey] = note{data, lasting}
+	if !written {
+		write()
 	}
 	return nil
 }
@@ -284,6 +296,9 @@ func (h *host) owed(t fencing.Target, boot string) []string {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	of := unit.TermRef{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}
+	if h.disk != nil && h.disk.way != diskFull {
+		return append(of.Owed(boot, nil), "unknown")
+	}
 	var text []byte
 	for key, one := range h.notes {
 		if key.effectKey == (effectKey{t.Node, t.Service}) {

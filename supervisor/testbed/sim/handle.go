@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/box"
@@ -48,6 +49,12 @@ func (t *handle) Start(ctx context.Context, spec child.Spec) (machine.Process, e
 		g.w.sleep(context.WithoutCancel(ctx), slow)
 	}
 	g.inc.trap(beforeFork, nil) // the last look at the lease lies behind, the fork ahead
+	if !t.born(g.inc.pass, func() bool { return g.w.sleep(ctx, 10*time.Millisecond) }) {
+		g.w.mu.Lock()
+		t.guarded.Started()
+		g.w.mu.Unlock()
+		return nil, fmt.Errorf("start in tree %s: %w", t.id.Name, context.Cause(ctx))
+	}
 	p, said, err := t.spawn(spec, g.inc.pass())
 	if err != nil {
 		return nil, err

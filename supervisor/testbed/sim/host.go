@@ -36,6 +36,7 @@ type host struct {
 	holds   string     // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}
 	notes   map[fileKey]note // of debts
+	disk    *badDisk         // of notes; nil: it works
 	known   map[fileKey]service.Known
 	locks   map[fileKey]*gate  // of debts
 	asides  map[*gate]struct{} // processes that undo in guardians' place

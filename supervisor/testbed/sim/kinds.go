@@ -68,6 +68,16 @@ const (
 	HidePrimary Kind = "primary not reachable for other nodes" // see Plan.hides
 
 	RegrantSessions Kind = "server restarted that grants other timeouts" // see Plan.grants
+
+	FreezeTree Kind = "cgroup frozen by another tool" // see Plan.otherTools, as for the next
+	RemoveTree Kind = "empty cgroup removed by another tool"
+
+	BadNotes Kind = "disk of notes fails" // see Plan.badNotes
+
+	DrainNode    Kind = "node drained" // see Plan.commands, as for the next
+	ForgetName   Kind = "service or node forgotten"
+	ConfirmDeath Kind = "death confirmed"
+	ConfirmAlive Kind = "death confirmed of what lives"
 )
 
 var allKinds = []Kind{
@@ -88,13 +98,14 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary)
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary, BadNotes, FreezeTree, RemoveTree,
+		DrainNode, ForgetName, ConfirmDeath, ConfirmAlive)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.
 func (k Kind) waits() bool {
 	return k == TrapFreeze || k == TrapCrash || k == TrapCut || k == DeleteInFencing || k == StopInFencing || k == LateInscription || k == DeleteInStopping ||
-		k == IsolateUnheard || k == HangService || k == RewindData
+		k == IsolateUnheard || k == HangService || k == RewindData || k == ForgetName || k == ConfirmDeath || k == ConfirmAlive || k == RemoveTree
 }
 
 // kinds is what may happen in this plan.

@@ -156,6 +156,9 @@ func (h *host) powerOff() {
 	maps.DeleteFunc(h.notes, func(_ fileKey, one note) bool { return !one.lasting })
 	clear(h.known)
 	h.stuck = time.Time{}
+	if h.disk != nil {
+		h.disk.late = nil
+	}
 	for _, n := range h.w.nodes {
 		if n.host == h {
 			h.w.check.effects.off(n.name)

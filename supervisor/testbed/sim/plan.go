@@ -152,6 +152,9 @@ func NewPlan(seed uint64) *Plan {
 	p.replicate()
 	p.hides()
 	p.unequals()
+	p.commands()
+	p.badNotes()
+	p.otherTools()
 	return p
 }
 

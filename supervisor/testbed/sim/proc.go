@@ -24,6 +24,8 @@ type tree struct {
 	procs   map[*proc]struct{}
 	known   map[*guardian]struct{} // that hold it
 	removed bool
+	frozen  bool          // by another tool
+	late    []func()      // what its processes do once they can
 	changed chan struct{} // closed at each change
 }
 
@@ -79,7 +81,13 @@ func (t *tree) fork(program string, token int64, n nature) (*proc, error) {
 	t.procs[p] = struct{}{}
 	t.host.w.check.started(p)
 	if n.life > 0 {
-		p.leaving = t.host.w.after(n.life, func() { p.die(child.ExitStatus{Code: n.code}) })
+		p.leaving = t.host.w.after(n.life, func() {
+			t.runs(func() {
+				if !p.killed {
+					p.die(child.ExitStatus{Code: n.code})
+				}
+			})
+		})
 	}
 	for range n.offspring {
 		q, err := t.fork("", token, nature{dies: n.dies, headless: n.headless})
@@ -144,9 +152,11 @@ func (p *proc) term() {
 		return
 	}
 	p.tree.host.w.after(p.nature.yields, func() {
-		if !p.killed {
-			p.die(child.ExitStatus{})
-		}
+		p.tree.runs(func() {
+			if !p.killed {
+				p.die(child.ExitStatus{})
+			}
+		})
 	})
 }
 

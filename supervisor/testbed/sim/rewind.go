@@ -125,6 +125,7 @@ func (c *checker) rewound(changes []zkmem.ZnodeChange) {
 		v.newest, v.setBack = unknownClaim, true
 	}
 	for _, ch := range changes {
+		c.drains.changed(ch)
 		service, what := splitPath(ch.Path)
 		v := c.services[service]
 		if node, ok := strings.CutPrefix(ch.Path, election.NodesDir(root)+"/"); ok {

@@ -248,6 +248,7 @@ func (co *course) progress(r *Result) {
 			haunts = !co.operator.relieve() || time.Since(began) < 3*co.plan.longest()
 		}
 		co.operator.resume()
+		co.operator.undrainAll()
 		co.mu.Lock()
 		for _, s := range co.plan.services() {
 			if !co.check.running(s) || co.check.services[s].paused {

@@ -106,6 +106,16 @@ var sabotagesOfTerms = []sabotage{
 	{"never give a service back to a preferred node", []change{
 		{"supervisor/service/run.go", "			t.obey(watching, ready == nil)\n			preferred = t.rival(preferred)\n", "			t.obey(watching, ready == nil)\n			_ = t.rival(preferred)\n"},
 	}},
+	{"let a drained node take a service", []change{
+		{"supervisor/service/inbox.go", "	case b.drained != nil && !b.forced:\n", "	case b.drained != nil && b.forced:\n"},
+		commands,
+	}},
+	{"forget a service although its program may still run", []change{
+		{"supervisor/control/forget.go", "	case v.Fencing != nil && v.Fencing.Node != \"\":\n", "	case v.Fencing != nil && v.Fencing.Node == \" \":\n"},
+		{"supervisor/control/forget.go", "	case v.Fencing != nil:\n", "	case v.Fencing == nil && v.Fencing != nil:\n"},
+		{"supervisor/control/forget.go", "[]string{p.Lock(), p.Crumb()}", "[]string{p.Lock()}"},
+		commands,
+	}},
 	{"ignore orders while nothing runs", []change{
 		{"supervisor/service/judge.go", "		v.view.announceChange()\n		switch t.ordered() {\n", "		v.view.announceChange()\n		switch orderNone {\n"},
 		drills,
@@ -356,6 +366,17 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/witness/prove.go", "	case booted:\n		return w.undone(t, ", "	case booted:\n		w.Owed = nil\n		return w.undone(t, "},
 		effects,
 		survivors,
+	}},
+	{"what cannot be read is not owed", []change{
+		{"supervisor/unit/undo.go", "	if u.debts.unread != nil {\n		names = append(names,", "	if u.debts.unread != nil && u.debts.all != nil {\n		names = append(names,"},
+		effects,
+		badNotes,
+	}},
+	{"note only once that an effect is undone", []change{
+		{"supervisor/unit/debts.go", "		d.mu.Lock()\n		defer d.mu.Unlock()\n		d.unsaved = true\n", "		d.mu.Lock()\n		defer d.mu.Unlock()\n		d.unsaved = false\n"},
+		effects,
+		survivors,
+		badNotes,
 	}},
 	{"a supervisor forgets what the one before it had to undo", []change{
 		{"supervisor/service/stay.go", "	v.unit.StopUndo()\n	v.unit.LoadDebts()\n", "	v.unit.StopUndo()\n"},

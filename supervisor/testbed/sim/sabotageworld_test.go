@@ -69,6 +69,9 @@ var (
 		"append(slices.Repeat([]Kind{LoseEnsemble, RestartServer}, 20), calmKinds...)"}
 )
 
+// commands has operators of every plan drain, forget and confirm.
+var commands = change{"supervisor/testbed/sim/commands.go", "	commandsIn   = 13\n	commandsFrom = 7\n", "	commandsIn   = 1\n	commandsFrom = 0\n"}
+
 // drills gives every plan drills.
 var drills = change{"supervisor/testbed/sim/drill.go", "	if p.Seed%drillsIn == drillsFrom && !p.Calm {", "	if drillsFrom < drillsIn && !p.Calm {"}
 
@@ -81,6 +84,9 @@ var blinds = change{"supervisor/testbed/sim/twins.go", "r.IntN(4) == 0 {", "r.In
 
 // effects has the services of every plan do what outlives their processes.
 var effects = change{"supervisor/testbed/sim/effects.go", "	effectsIn   = 6\n	effectsFrom = 1\n", "	effectsIn   = 1\n	effectsFrom = 0\n"}
+
+// badNotes has disks fail in all of these.
+var badNotes = change{"supervisor/testbed/sim/badnotes.go", "	badNotesIn   = 24\n	badNotesFrom = 7\n", "	badNotesIn   = 1\n	badNotesFrom = 0\n"}
 
 // survivors has a boot undo nothing of it, mortals everything.
 var (

@@ -21,7 +21,7 @@ var (
 	reportFlag  = flag.String("report", "", "a file that is given the totals so far, each minute")
 )
 
-// enough is how many virtual hours have to show every transition of a role that can be reached.
+// enough is how many virtual hours have to show every kind of fault, and every transition of a role that can be reached.
 const enough = 2000
 
 // TestThePromisesHoldInSimulatedTime runs one seed after the other. A seed that fails is printed with its shrunk schedule;
@@ -60,6 +60,11 @@ func TestThePromisesHoldInSimulatedTime(t *testing.T) {
 	publish(t, sum)
 	if sum.seeds == 0 {
 		t.Error("nothing was simulated")
+	}
+	for _, k := range Kinds() {
+		if sum.virtual.Hours() >= enough && sum.faults[k] == 0 {
+			t.Errorf("no %q in %.0f virtual hours", k, sum.virtual.Hours())
+		}
 	}
 	if unseen := sum.cover.Unseen(); sum.virtual.Hours() >= enough && len(unseen) > 0 {
 		t.Errorf("never seen in %.0f virtual hours: %v", sum.virtual.Hours(), unseen)

@@ -123,6 +123,9 @@ func (h *host) runAside(aside *gate, n unit.Note, d unit.Debt, command []string)
 
 // Lock implements unit.Notes. The lock goes with the process that has it.
 func (n notes) Lock(ctx context.Context) (unlock func(), err error) {
+	if err := n.touch(ctx, false, nil); err != nil {
+		return nil, err
+	}
 	h := n.host
 	for {
 		if !n.by.pass() {
