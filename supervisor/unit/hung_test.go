@@ -35,9 +35,12 @@ func ends(t *testing.T, what string, within time.Duration, f func()) {
 // does not touch it.
 func TestNobodyWaitsForAStateDiskThatHangs(t *testing.T) {
 	next, _ := disk(t)
-	if err := errors.Join(os.MkdirAll(debtsDir, 0o755), os.MkdirAll(lastingDir, 0o755)); err != nil {
+	dir, err := os.MkdirTemp("", "hung-")
+	if err := errors.Join(err, os.MkdirAll(debtsDir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
+	defer os.RemoveAll(dir) // once it answers, what nobody waited for may still write there
+	lastingDir = dir
 	before, surviving := next("b1"), next("b1")
 	surviving.debts.service = "other"
 	answer := hung.Mount(t, lastingDir)
