@@ -23,7 +23,9 @@ func Folder(dir string, sticky bool) (*os.Root, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) // of a link somebody else may be the owner
 	switch {
 	case errors.Is(err, unix.ENOTDIR):
-		return nil, fmt.Errorf("%s is not a directory: remove it", dir)
+		return nil, &FolderError{fmt.Errorf("%s is not a directory: remove it", dir)}
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return nil, &FolderError{&fs.PathError{Op: "open", Path: dir, Err: err}}
 	case err != nil:
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
@@ -37,6 +39,12 @@ func Folder(dir string, sticky bool) (*os.Root, error) {
 	}
 	return folder, nil
 }
+
+// FolderError says that there is no folder in which only this user can write: nothing in it is ours. Any other error leaves that open, such as one of
+// the disk, or that there are too many open files.
+type FolderError struct{ error }
+
+func (e *FolderError) Unwrap() error { return e.error }
 
 // FolderIn opens a folder in an open one in which nobody else can write.
 func FolderIn(folder *os.Root, name string) (*os.Root, error) {
@@ -56,9 +64,9 @@ func trusted(folder *os.Root, dir string, sticky bool) error {
 	case err != nil:
 		return fmt.Errorf("judge %s: %w", dir, err)
 	case !ours(info):
-		return fmt.Errorf("%s belongs to another user (uid %d): remove it", dir, ownerOf(info))
+		return &FolderError{fmt.Errorf("%s belongs to another user (uid %d): remove it", dir, ownerOf(info))}
 	case info.Mode().Perm()&0o022 != 0 && (!sticky || info.Mode()&fs.ModeSticky == 0):
-		return fmt.Errorf("others can write to %s: `chmod go-w %s`, or remove it", dir, dir)
+		return &FolderError{fmt.Errorf("others can write to %s: `chmod go-w %s`, or remove it", dir, dir)}
 	}
 	return nil
 }

@@ -120,7 +120,9 @@ func (s *Store) leave(file *os.File, name, of string) {
 	var begun atomic.Bool
 	_, _ = touch(ctx, s, func() (struct{}, error) {
 		begun.Store(true)
-		defer file.Close() // after the removal, however long that takes: who gets the lock then finds another file
+		defer file.Close()
+		// After the removal, however long that takes: who gets the lock then finds another file. A process that is forked now may have the file open.
+		defer func() { _ = unix.Flock(int(file.Fd()), unix.LOCK_UN) }()
 		folder, err := Folder(s.Dir, false)
 		if err != nil {
 			return struct{}{}, err

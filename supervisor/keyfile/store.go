@@ -99,18 +99,13 @@ func (s *Store) run() {
 	}
 }
 
-// FolderError says that Load cannot open a store's folder, or that others can put in it what they like.
-type FolderError struct{ error }
-
-func (e *FolderError) Unwrap() error { return e.error }
-
 func (s *Store) read() ([]byte, error) {
 	if s.hangs != nil {
 		s.hangs()
 	}
 	folder, err := Folder(s.Dir, false)
 	if err != nil {
-		return nil, &FolderError{err}
+		return nil, err
 	}
 	defer folder.Close()
 	return ReadIn(folder, s.Name)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"golang.org/x/sys/unix"
 	"io/fs"
 	"os"
 	"slices"
@@ -134,7 +135,7 @@ func (d *debts) add(one Debt) error {
 	if err != nil {
 		d.keep(was)
 		before := d.change(func(all []Debt) []Debt { return all[:len(all)-1] })
-		_ = d.save(before) // a disk that answers late lists nothing that was not done
+		_ = d.save(before) // else the note lists what was not done: it is undone in vain
 		return fmt.Errorf("cannot note how to undo it, for a supervisor that is started after this one is killed: %w", err)
 	}
 	return nil
@@ -284,13 +285,13 @@ func (d *debts) load() {
 	}
 }
 
-// seen reports whether a file that cannot be read may be there: who cannot see it owes nothing.
+// seen reports whether a file that cannot be read may be there: who may not look into its folder, or finds none, owes nothing.
 func (d *debts) seen(err error) bool {
 	if errors.Is(err, wait.ErrNoAnswer) {
 		return true
 	}
 	_, unseen := wait.Reached(context.Background(), &reach, func() (fs.FileInfo, error) { return os.Lstat(d.store.Path()) }, nil)
-	return unseen == nil || errors.Is(unseen, wait.ErrNoAnswer)
+	return !errors.Is(unseen, fs.ErrNotExist) && !errors.Is(unseen, fs.ErrPermission) && !errors.Is(unseen, unix.ENOTDIR)
 }
 
 // unreadable notes that it is not known what to undo, if the folder is ours: in another's anybody may have put anything.

@@ -198,3 +198,21 @@ func TestWhatSurvivesABootIsNotDoneWithoutANoteThatDoes(t *testing.T) {
 		t.Errorf("after a boot: %q", again.Owed())
 	}
 }
+
+// P2: a folder that cannot be opened, for a reason that leaves open whether it is ours, may have a note of what survives a boot. A disk that gives
+// errors does that; here it is a name that no folder can have.
+func TestWhatIsNotedInAFolderThatCannotBeOpenedIsNotKnown(t *testing.T) {
+	next, _ := disk(t)
+	lastingDir = "/tmp/" + strings.Repeat("a", 300)
+	u := next("b1")
+	if owed := u.Owed(); !slices.Contains(owed, unknownEffects) {
+		t.Errorf("owed: %q", owed)
+	}
+	if owed := OwedOn(term, "b1"); !slices.Contains(owed, "unknown") {
+		t.Errorf("on this host: %q", owed)
+	}
+	n := Note{Node: "a", Service: "db", Cluster: t.Name()}
+	if err := n.Undo(t.Context(), n.Store(), Means{}); err == nil {
+		t.Error("a guardian takes it for undone")
+	}
+}

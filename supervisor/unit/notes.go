@@ -161,6 +161,7 @@ type notedIn struct {
 func readNoted(dir, pattern string) (in notedIn) {
 	folder, err := keyfile.Folder(dir, false)
 	if err != nil {
+		in.broken = !foreign(err)
 		return in
 	}
 	defer folder.Close()

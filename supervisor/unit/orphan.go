@@ -198,7 +198,7 @@ func (d *debts) ours(ctx context.Context) bool {
 		}
 		return err, nil
 	}, nil)
-	return no == nil || err != nil
+	return err != nil || no == nil || !foreign(no)
 }
 
 // dropUndone drops what a guardian has undone meanwhile.
