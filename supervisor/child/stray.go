@@ -153,6 +153,12 @@ func idOf(s box.Stat) processID { return processID{s.Pid, s.Start} }
 func (t *Tree) held() (all map[processID]*part, room int) {
 	parts := t.targets()
 	defer t.looked(parts)
+	var ended []box.Box
+	defer func() {
+		for _, b := range ended { // the kernel may be busy with its cgroups: no lock waits for it
+			_ = b.Remove() // else it goes with the tree's
+		}
+	}()
 	defer t.guard.guardians.lock()()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,7 +166,7 @@ func (t *Tree) held() (all map[processID]*part, room int) {
 	for _, p := range parts {
 		if p.found && !p.over {
 			if dead, err := p.first.Dead(); dead && err == nil {
-				_ = p.box.Remove() // else it goes with the tree's
+				ended = append(ended, p.box)
 				p.shed()
 			} else {
 				room--
