@@ -235,6 +235,9 @@ func (c *caller) release(ctx context.Context, t Ticket, dead []Release) error {
 			return err
 		}
 	}
+	if c.late && len(dead) > 0 {
+		return fmt.Errorf("%s: %w", dead[0].Crumb, errUnanswered)
+	}
 	return nil
 }
 
@@ -275,6 +278,9 @@ func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err
 		}
 		change, again := NamesIn(r.Dir, dir.children, zk.Stat(dir.folder)).Change(named, crumb.Stat.Version, nil, write)
 		if again { // its name was deleted by hand, and we make no znode: the next claimant has to fence
+			if c.late {
+				return nil, fmt.Errorf("%s: its name was deleted", r.Crumb)
+			}
 			continue
 		}
 		if len(left) == 0 && lock.code == jute.OK && lock.Stat.EphemeralOwner == t.Session {

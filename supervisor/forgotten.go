@@ -9,11 +9,12 @@ import (
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
 )
 
 // dropForgotten removes what was noted here of services that this supervisor does not have, once ZooKeeper has nothing of them: an operator has
 // had them forgotten. What is owed stays, and what another supervisor has.
-func (n *Neighbours) dropForgotten(ctx context.Context, ours []string, there func(context.Context, string) (bool, error)) {
+func (n *Neighbours) dropForgotten(ctx context.Context, ours func() []string, there func(context.Context, string) (bool, error)) {
 	if n == nil {
 		return
 	}
@@ -21,9 +22,12 @@ func (n *Neighbours) dropForgotten(ctx context.Context, ours []string, there fun
 	var names []string
 	for _, dir := range []string{notify.DefaultDir(), unit.LastingFolder()} {
 		for _, kind := range []string{".known", ".undo"} {
-			files, _ := filepath.Glob(filepath.Join(dir, "*."+cluster+kind)) // the pattern is well formed
+			files, err := wait.Reached(ctx, &n.reach, func() ([]string, error) { return filepath.Glob(filepath.Join(dir, "*."+cluster+kind)) }, nil)
+			if err != nil { // a file system may hang
+				return
+			}
 			for _, file := range files {
-				if ctx.Err() != nil { // a file system may hang
+				if ctx.Err() != nil {
 					return
 				}
 				var k kept // all that both kinds have
@@ -37,10 +41,10 @@ func (n *Neighbours) dropForgotten(ctx context.Context, ours []string, there fun
 	for _, name := range names {
 		file := fileOf(n.cfg.Node, name, cluster)
 		held := keyfile.Store{Dir: notify.DefaultDir(), Name: file + heldFile}
-		if slices.Contains(ours, name) || held.Held() {
+		if held.Held() {
 			continue
 		}
-		if is, err := there(ctx, name); is || err != nil {
+		if is, err := there(ctx, name); is || err != nil || slices.Contains(ours(), name) {
 			continue
 		}
 		err := unit.Note{Node: n.cfg.Node, Service: name, Cluster: cluster}.Forget(ctx)

@@ -43,7 +43,7 @@ func TestNotesOfAForgottenServiceGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	NewMemory(of("b")).Save("forgotten", service.Known{Token: 7})
-	cfg.Neighbours.dropForgotten(t.Context(), []string{"ours"}, func(_ context.Context, name string) (bool, error) {
+	cfg.Neighbours.dropForgotten(t.Context(), func() []string { return []string{"ours"} }, func(_ context.Context, name string) (bool, error) {
 		switch name {
 		case "there":
 			return true, nil

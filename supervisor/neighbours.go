@@ -17,6 +17,7 @@ import (
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
 )
 
 // Neighbours are the other supervisors of this machine that have the same node, root and service, and so the same files. Those of the same
@@ -26,13 +27,14 @@ type Neighbours struct {
 	cfg    Config
 	log    hclog.Logger
 	places map[string]func() // of this supervisor, and how to leave them. Only one goroutine at a time uses it
+	reach  wait.Reach        // of dropForgotten
 }
 
 // NewNeighbours are those on a real machine.
 func NewNeighbours(cfg Config) *Neighbours { return neighboursIn(notify.DefaultDir(), cfg) }
 
 func neighboursIn(dir string, cfg Config) *Neighbours {
-	return &Neighbours{dir, cfg, cfg.Logger, map[string]func(){}}
+	return &Neighbours{dir: dir, cfg: cfg, log: cfg.Logger, places: map[string]func(){}}
 }
 
 const heldFile, joinWithin = ".held", 10 * time.Second

@@ -166,7 +166,7 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { t.Gate.Keep(keeping) })
 	if t.Epoch == 1 && s.cfg.Neighbours != nil {
-		s.roster.closing.Go(func() { s.cfg.Neighbours.dropForgotten(keeping, s.roster.names(), t.HasService) })
+		s.roster.closing.Go(func() { s.cfg.Neighbours.dropForgotten(keeping, s.roster.names, t.HasService) })
 	}
 	if s.cfg.Stuck != nil {
 		wg.Go(func() { watchPaces(keeping, t.Session.Timeout, s.cfg.Machine.Now, s.roster.paced, s.cfg.Stuck) })

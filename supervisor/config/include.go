@@ -25,7 +25,7 @@ type Files struct {
 }
 
 // Emptied fails if a file that gave services gives none now and does not say so, or is gone, and some of them are in no other file: as
-// after a write that was cut off by a full disk.
+// after a write to a full disk. A file that lost only some of its services is taken as it is.
 func (f Files) Emptied(before Files) error {
 	var now []string
 	for _, names := range f.services {

@@ -6,14 +6,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"hash/fnv"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	"understudy/supervisor/keyfile"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/itself"
 )
@@ -115,6 +118,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *started {
 	out, err := os.Create(s.log)
 	must(t, err)
 	s.cmd.Stdout, s.cmd.Stderr = out, out
+	s.cmd.Env = append(s.cmd.Environ(), keyfile.RunVariable+"="+notes(t))
 	must(t, s.cmd.Start())
 	must(t, out.Close())
 	t.Cleanup(func() {
@@ -125,6 +129,16 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *started {
 		}
 	})
 	return s
+}
+
+// notes is a test's own folder for what supervisors note: tests that run beside each other have the same nodes and services, and other servers.
+func notes(t *testing.T) string {
+	t.Helper()
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(t.Name()))
+	dir := filepath.Join(os.Getenv(keyfile.RunVariable), strconv.FormatUint(h.Sum64(), 36))
+	must(t, os.MkdirAll(dir, 0o755))
+	return dir
 }
 
 // said is all that it has logged.
