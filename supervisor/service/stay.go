@@ -131,7 +131,8 @@ func (t *stay) undoOld(ctx context.Context) bool {
 	t.leftovers = leftovers{}
 	undo := func(ctx context.Context) bool {
 		report := func() { t.reportOwed(session) }
-		return v.unit.UndoAll(ctx, report) && v.unit.UndoAll(ctx, report) // the second time notes what the first could not
+		undone := v.unit.UndoAll(ctx, report)
+		return undone && v.unit.UndoAll(ctx, report) // again: it notes what could not be noted
 	}
 	done := undo(ctx)
 	if !done && v.Removed() && !handing(ctx) { // its namesake begins after it
