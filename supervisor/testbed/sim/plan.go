@@ -278,6 +278,9 @@ func (p *Plan) fault(r *rand.Rand, k Kind) Fault {
 		}
 		if k == BreakReply { // one after the other they add up
 			f.Server = f.N % p.Servers
+			if f.N/512%4 == 0 { // a server that refuses without a reason is no calm
+				f.N += 512
+			}
 		}
 	}
 	return f
