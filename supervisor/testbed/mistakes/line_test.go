@@ -72,7 +72,9 @@ func TestCommandLines(t *testing.T) {
 	failing := write(t, "n2.yaml", fmt.Sprintf("node: n2\nzookeeper: {servers: [%q], trusted_network: true}\n"+
 		"services: {a: {command: [sh, -c, \"exit 7\"], restart: {give_up_after: 1}}}\n", zk))
 	start(t, "run", "--config", failing)
-	kit.Until(t, kit.Soon, "n2 stands by", func() bool { return regexp.MustCompile(`n2\s+standby`).MatchString(runs(t, "status", "a", "--zk", zk).text) })
+	kit.Until(t, kit.Soon, "n2 stands by", func() bool {
+		return regexp.MustCompile(`n2\s+standby`).MatchString(runs(t, "status", "a", "--zk", zk).text)
+	})
 	runs(t, "switchover", "a", "--to", "n2", "--zk", zk).wants(t, "a switchover to a node that fails", 1, "a is active again on n1: n2", "failed, the program failed: exit code 7")
 	runs(t, "fence", "confirm", "a", "--node", "n2", "--yes", "--zk", zk).wants(t, "fence confirm of a node that is not pending", 0, "Nothing to confirm: no fencing of n2 is pending for a: n1 is active.")
 
@@ -86,7 +88,9 @@ func TestCommandLines(t *testing.T) {
 	slow := write(t, "n3.yaml", fmt.Sprintf("node: n3\nzookeeper: {servers: [%q], trusted_network: true}\n"+
 		"services: {b: {command: [sleep, '1000'], hooks: {on_active: {command: [sleep, '1']}}}}\n", zk))
 	start(t, "run", "--config", slow)
-	kit.Until(t, kit.Soon, "n3 stands by", func() bool { return regexp.MustCompile(`n3\s+standby`).MatchString(runs(t, "status", "b", "--zk", zk).text) })
+	kit.Until(t, kit.Soon, "n3 stands by", func() bool {
+		return regexp.MustCompile(`n3\s+standby`).MatchString(runs(t, "status", "b", "--zk", zk).text)
+	})
 	got := runs(t, "switchover", "b", "--to", "n3", "--zk", zk)
 	got.wants(t, "a switchover to a node with a slow hook", 0, "Done: b is active on n3, after")
 	if !regexp.MustCompile(`\(gap \d\S+, of which startup \d\S+, of which on_active [1-9]`).MatchString(got.flat()) {
