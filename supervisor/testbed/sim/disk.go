@@ -59,8 +59,13 @@ func (m memory) Save(name string, known service.Known) {
 }
 
 // remembers reports whether a supervisor of the node that starts now would notice a loss of data: its host has not booted since one of before
-// has seen every service. World.mu is held.
+// has seen every service. An older copy of the data may be as new as what it has seen. World.mu is held.
 func (n *node) remembers() bool {
+	for _, v := range n.w.check.services {
+		if v.setBack {
+			return false
+		}
+	}
 	seen := map[string]bool{}
 	for key, known := range n.host.known {
 		seen[key.service] = seen[key.service] || key.node == n.name && known.Token > 0
