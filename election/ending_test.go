@@ -197,3 +197,16 @@ func TestTheEndDuringAPauseIsBounded(t *testing.T) {
 		})
 	})
 }
+
+// An activation too short for an entry leaves bounds that are of no other one.
+func TestBoundsOfOneActivationAreNotAnothersEnd(t *testing.T) {
+	now := time.Now()
+	end := Ending{Min: utc(now.Add(-time.Second)), Max: utc(now), of: 7}
+	next := Activation{Fenced: "grace"}
+	if got := end.beside(Activation{Token: 7}, next); got.Min == nil || got.Max == nil {
+		t.Errorf("of its own: %+v", got)
+	}
+	if got := end.beside(Activation{Token: 5}, next); got.Min != nil || got.Max != nil {
+		t.Errorf("of another one: %+v", got)
+	}
+}
