@@ -1,6 +1,9 @@
 package sim
 
-import "maps"
+import (
+	"maps"
+	"time"
+)
 
 // sessionsView is what the checker knows of ZooKeeper's sessions.
 type sessionsView struct {
@@ -9,6 +12,7 @@ type sessionsView struct {
 	owners  map[int64]bool   // those that had a lock
 	lost    map[int64]bool   // those of them that a loss of data ended
 	meddled map[int64]bool   // those that a stranger was attached to, or is about to be
+	since   time.Time        // when data was last lost, or set back
 }
 
 func newSessionsView() sessionsView {
@@ -28,6 +32,13 @@ func (sv *sessionsView) owns(session int64) { sv.owners[session] = true }
 func (sv *sessionsView) wiped() {
 	maps.Copy(sv.lost, sv.owners)
 	clear(sv.of)
+	sv.since = time.Now()
+}
+
+// gone tells whether data was lost together with a lease's session. An older copy may have the session as well: it is not gone
+// where a heartbeat was answered since.
+func (sv *sessionsView) gone(seen leaseSeen) bool {
+	return sv.lost[seen.session] && !seen.sent.After(sv.since)
 }
 
 // meddle notes that a stranger is about to be attached to a session.

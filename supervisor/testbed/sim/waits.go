@@ -12,14 +12,14 @@ import (
 
 // leaseSeen is a node's lease, as that node computes it.
 type leaseSeen struct {
-	session int64 // 0: it knows of none that stands
-	until   time.Time
+	session     int64     // 0: it knows of none that stands
+	sent, until time.Time // when the heartbeat was sent that it rests on, and its end
 }
 
 // leased notes a heartbeat that was answered to a node.
 func (si *sight) leased(node string, session int64, sent time.Time) {
 	length := election.LeaseLength(si.bounds.counted(session))
-	si.leases[node] = leaseSeen{session, sent.Add(length - length/1000)} // its clock may be fast
+	si.leases[node] = leaseSeen{session, sent, sent.Add(length - length/1000)} // its clock may be fast
 }
 
 // greeted notes the session that a server gave a node; 0: it had none any more.
@@ -31,14 +31,14 @@ func (si *sight) greeted(node string, session int64) {
 
 // waited is told that a node has waited until a lease had ended that it cannot know: of any session that was lost with ZooKeeper's data, or
 // of the one that a breadcrumb names.
-func (c *checker) waited(n *node, what string, of func(session int64) bool) {
+func (c *checker) waited(n *node, what string, of func(seen leaseSeen) bool) {
 	stands := func(n *node) bool { return c.sessions.of[n.name] == c.sight.leases[n.name].session } // it may in an older copy of the data, too
 	if !stands(n) {
 		return // it can claim nothing, and waits again
 	}
 	for _, other := range c.w.nodes {
 		seen := c.sight.leases[other.name]
-		if other == n || seen.session == 0 || stands(other) || !of(seen.session) || !time.Now().Before(seen.until) || !other.holds(seen.session) {
+		if other == n || seen.session == 0 || stands(other) || !of(seen) || !time.Now().Before(seen.until) || !other.holds(seen.session) {
 			continue
 		}
 		c.broken("P1", "%s has ended its %s, and the lease of %s, of session %s, lasts for another %v", n.name, what, other.name,
@@ -48,14 +48,14 @@ func (c *checker) waited(n *node, what string, of func(session int64) bool) {
 
 // quarantined is told that a node has waited because data was lost.
 func (c *checker) quarantined(n *node) {
-	c.waited(n, "wait after a loss of data", func(session int64) bool { return c.sessions.lost[session] })
+	c.waited(n, "wait after a loss of data", c.sessions.gone)
 }
 
 // delayed is told that a node takes a delay for a proof.
 func (c *checker) delayed(n *node, service string) {
 	named := c.services[service].crumb.session
-	c.waited(n, "grace delay", func(session int64) bool {
-		return election.SessionName(session) == named && (c.sessions.lost[session] || c.effects.expired[session])
+	c.waited(n, "grace delay", func(seen leaseSeen) bool {
+		return election.SessionName(seen.session) == named && (c.sessions.gone(seen) || c.effects.expired[seen.session])
 	})
 }
 
