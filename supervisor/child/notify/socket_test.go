@@ -377,3 +377,19 @@ func TestSweepRemovesOnlyWhatNobodyListensAt(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Where the kernel can refuse them, a program sends no descriptors to whoever wants none.
+func TestDescriptorsAreRefused(t *testing.T) {
+	s := listening(t, Config{RefuseFiles: true})
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0) != nil {
+		return // an older kernel
+	}
+	if err := unix.Sendmsg(fd, []byte("READY=1"), unix.UnixRights(fd), &unix.SockaddrUnix{Name: s.path()}, 0); !errors.Is(err, unix.EPERM) {
+		t.Errorf("a descriptor can be sent: %v", err)
+	}
+}
