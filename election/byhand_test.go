@@ -47,8 +47,8 @@ func TestLateSignatureIsNoConfirmation(t *testing.T) {
 		w.activates("a", func(ctx context.Context, s *Session, a *Claim) error {
 			w.byHand(p.Lock())
 			w.claims("b", func(ctx context.Context, s2 *Session, b *Claim) error {
-				if lives, err := b.PreviousLives(ctx); !lives || err != nil {
-					w.Errorf("the previous active's session lives: %v %v", lives, err)
+				if _, err := b.Delay(ctx, 0); !b.leased || err != nil {
+					w.Errorf("the previous active's session lives: %v %v", b.leased, err)
 				}
 				confirmed := make(chan error, 1)
 				go func() { confirmed <- b.Confirmed(ctx) }()
@@ -123,34 +123,6 @@ func TestLateReleaseDoesNotReachALaterClaim(t *testing.T) {
 						b.version = 1
 					}
 					return b.Release(ctx)
-				})
-			}
-			return nil
-		})
-	})
-}
-
-// Lock and node's znode both deleted by hand: what the previous active says as a candidate shows that its session lives.
-func TestAPreviousActiveLivesAsLongAsAnythingOfItsSession(t *testing.T) {
-	inWorld(t, func(w *world) {
-		p := Paths{"/understudy", "svc"}
-		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
-			if err := c.Members.Announce(ctx, Member{Role: "active"}); err != nil {
-				return err
-			}
-			w.byHand(p.Lock())
-			for _, gone := range []string{NodesDir("/understudy") + "/a", p.Members() + "/a"} {
-				w.byHand(gone)
-				w.claims("b", func(ctx context.Context, s2 *Session, b *Claim) error {
-					lives, err := b.PreviousLives(ctx)
-					if lives != (gone != p.Members()+"/a") {
-						w.Errorf("with %s gone, it lives: %v", gone, lives)
-					}
-					return err
 				})
 			}
 			return nil

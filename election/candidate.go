@@ -83,6 +83,9 @@ func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (
 
 func born(folder zk.Stat) Birth { return Birth{folder.Czxid, folder.Ctime} }
 
+// Outlasting has the candidate ask whether the writer of a breadcrumb may have a lease by promises: then its lock is left alone.
+func (c *Candidate) Outlasting(may func(*BreadCrumb) bool) { c.taking.outlasts = may }
+
 // Opening is an opportunity to take the lock.
 type Opening struct {
 	ours    *view // the lock, if it is ours already: the answer to its creation was lost
@@ -170,9 +173,25 @@ const crumbFirst = 50 * time.Millisecond
 // wait returns when the lock may be free, with the newest known breadcrumb.
 func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 	var again <-chan time.Time // when to read a breadcrumb that has changed
+	held := c.taking.watchHolder(lock)
+	defer held.leave()
+	over := held.found()
+	if held != nil { // it may have been watched before, as that of a place in the queue
+		if err := c.taking.vacate(ctx, held, trail); err != nil {
+			return trail, err
+		}
+	}
 	for {
 		resumed := c.s.Resumed()
 		select {
+		case <-over:
+			over = held.found()
+			if again != nil { // whether the holder may outlast ZooKeeper is being read
+				continue
+			}
+			if err := c.taking.vacate(ctx, held, trail); err != nil {
+				return trail, err
+			}
 		case ev := <-lock.changed:
 			select { // the news of a breadcrumb's change before the lock's deletion came before it
 			case seen := <-trail.changed:

@@ -15,6 +15,7 @@ type CarriedSession struct {
 	Timeout  time.Duration   `json:"timeout"` // that it counts with
 	Seen     int64           `json:"seen"`    // the newest zxid: later reads are not older
 	LeaseEnd time.Duration   `json:"lease_end"`
+	Beat     int64           `json:"beat"`   // the czxid of nodes/<node>
 	Claims   map[string]bool `json:"claims"` // services whose locks may be ours
 	Own      OwnZnode        `json:"own"`
 	Longest  time.Duration   `json:"longest"` // see Session.Longest
@@ -32,7 +33,7 @@ func (s *Session) Carry() (CarriedSession, error) {
 	case id == 0 || end == 0:
 		return CarriedSession{}, errors.New("there is no open session")
 	}
-	c := CarriedSession{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: resolved.known(s.cfg.Servers)}
+	c := CarriedSession{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Beat: s.rests(), Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: resolved.known(s.cfg.Servers)}
 	for service := range s.locks.all() {
 		c.Claims[service] = true
 	}
@@ -46,7 +47,7 @@ func (e *Sessions) Resume(ctx context.Context, c CarriedSession, serve func(cont
 	cfg.Auth = e.shown()
 	cfg.Timeout = c.Timeout // a request for another one would change the session's
 	s := newSession(&cfg)
-	s.Lease.resume(c.Timeout, max(c.Timeout, e.cfg.Timeout), c.LeaseEnd)
+	s.Lease.resume(cmp.Or(c.Beat, c.Own.Czxid), c.Timeout, max(c.Timeout, e.cfg.Timeout), c.LeaseEnd)
 	s.identify(c.Session, c.Password)
 	e.past.resume(c.Own)
 	e.seen.saw(c.Longest)

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -29,8 +30,8 @@ type Claim struct {
 
 	Roll *Roll
 
-	left          departure // of the lock before this one
-	previousLives bool      // the previous active's session exists
+	left   departure // of the lock before this one
+	leased bool      // the previous active's lease was not over at the claim, as far as this node had seen
 
 	czxid      int64  // of the lock: the token, unless it was taken again
 	gone       bool   // the lock is not ours: Release withdraws the breadcrumb alone, whatever lock there is by then
@@ -38,11 +39,16 @@ type Claim struct {
 	name       string // of this claim: the path of its claim-<guid>, which the next claim deletes
 	s          *Session
 	paths      Paths
-	crumb      BreadCrumb // ours
-	version    int32      // of the breadcrumb as we last read or wrote it
-	found      bool       // there is a breadcrumb
-	record     string     // its name
-	stakes     []string   // our znodes in the queue and among the preferred, deleted together with the lock
+	crumb      BreadCrumb      // ours
+	version    int32           // of the breadcrumb as we last read or wrote it
+	found      bool            // there is a breadcrumb
+	record     string          // its name
+	stakes     []string        // our znodes in the queue and among the preferred, deleted together with the lock
+	silent     []any           // checks that the previous active has sent no heartbeat until the last Delay
+	silentIn   <-chan struct{} // the connection in which that was seen; nil: it need not be silent
+	stood      *time.Time      // since when its beat stands still; nil: this node has not seen it move
+	provedOf   int64           // the session whose lease is proved to be over
+	provedOver time.Duration   // since when
 	lock       <-chan zk.Event
 	trail      <-chan zk.Event // of the breadcrumb
 }
@@ -73,33 +79,82 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 	}
 }
 
-// Delay is how long, from the claim, the previous active's child may live if nothing proves its death; at least grace.
+// Delay is how long, from the claim, the previous active's child may live if nothing proves its death; at least grace. P1: it ends with that
+// node's lease, as this one sees it, whatever has become of its session; so it grows with each sign of life. But within a session timeout
+// whoever has heartbeats acknowledged has heard that the lock is gone, and acted. Only after its lease a node undoes effects: what is not
+// undone in its time, its breadcrumb says.
 func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, error) {
-	lives, err := c.PreviousLives(ctx)
-	previous := PreviousLease{
-		Session: time.Duration(c.Previous.SessionMs) * time.Millisecond, Lives: lives, Others: c.s.cfg.Strangers, Undoing: c.Previous.Undoing(),
+	claimed := c.s.cfg.Now() - time.Since(c.Since)
+	session := time.Duration(c.Previous.SessionMs) * time.Millisecond
+	dead := claimed + session*6/5 // what it sends last, it sends half a session timeout after the claim at most
+	c.leased, c.silentIn, c.stood = true, nil, nil
+	if id, err := sessionOf(c.Previous.Session); err == nil {
+		over, err := c.over(ctx, id, session)
+		if err != nil {
+			return 0, fmt.Errorf("read the heartbeats of %s: %w", c.Previous.Node, err)
+		}
+		if dead = min(dead, over); dead < over {
+			c.silentIn = nil // it need not be silent
+		}
+		went := claimed // the lock
+		if gone := c.left.gone; !gone.IsZero() {
+			went -= c.Since.Sub(gone)
+		}
+		c.leased = over > went
 	}
-	return previous.Wait(grace), err
+	if undoing := c.Previous.Undoing(); undoing > 0 {
+		grace = max(grace, undoing+undoMargin)
+	}
+	return max(dead-claimed, 0) + grace, nil
 }
 
-// PreviousLives reports whether the previous active's session still exists, as after a deletion of the lock by hand. Its lease may then
-// last as long as a session does. Any ephemeral of that session shows it: the node's znode, which may have been deleted as well, or
-// its znode among the members.
-func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
-	c.previousLives = false
-	if c.Previous.Session == "" {
-		return true, nil // unknown, as when the breadcrumb cannot be read
+// over is when the lease of the previous active, in this session, is over, as this node sees it. If it is already, that is proved at once:
+// ZooKeeper may end the session while the grace delay lasts, and a beat that goes begins anew otherwise.
+func (c *Claim) over(ctx context.Context, id int64, session time.Duration) (time.Duration, error) {
+	beat := c.s.beats.watch(beatOf{c.Previous.Node, id})
+	defer beat.leave()
+	if err := repeat(ctx, c.s.client, func() error { return beat.look(ctx) }); err != nil {
+		return 0, err
 	}
-	for _, dir := range []string{NodesDir(c.paths.Root), c.paths.Members()} {
-		path := dir + "/" + c.Previous.Node
-		v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.existsW(ctx, path) })
+	still := beat.still()
+	if c.provedOf == id && len(still.unmoved) == 0 {
+		return c.provedOver, nil
+	}
+	over, now := still.since+OverAfter(session), c.s.cfg.Now()
+	c.silent, c.silentIn = still.unmoved, still.in
+	if still.moved {
+		c.stood = utc(time.Now().Add(still.since - now))
+	}
+	if over <= now {
+		ok, err := c.Silent(ctx)
 		if err != nil {
-			return false, fmt.Errorf("read %s: %w", path, err)
+			return 0, err
 		}
-		if owner := v.stat.EphemeralOwner; owner != 0 && SessionName(owner) == c.Previous.Session {
-			c.previousLives = true
-			return true, nil
+		if ok {
+			c.provedOf, c.provedOver = id, over
 		}
+	}
+	return over, nil
+}
+
+// Silent proves, once a Delay is over, that the previous active has sent no heartbeat since: P1. What a node has seen is what its server had
+// by then. A write is ordered among the others', and no later loss of data takes back that the lease was over when it was answered. It
+// reports false if there was one, or if that is not known: then ask Delay again.
+func (c *Claim) Silent(ctx context.Context) (bool, error) {
+	if c.silentIn == nil {
+		return true, nil
+	}
+	failed, err := c.s.multi(ctx, slices.Concat(c.silent, []any{there(c.paths.Lock()), there(c.name)})...)
+	switch {
+	case err == nil:
+		return c.s.Resumed() == c.silentIn, nil
+	case unknown(err), failed >= 0 && failed < len(c.silent):
+		return false, nil
+	case refused(err):
+		return false, fmt.Errorf("prove that the previous node is silent: %w", err)
+	}
+	if err := c.recheck(ctx); err != nil {
+		return false, err
 	}
 	return false, nil
 }

@@ -24,10 +24,15 @@ type CopyReport struct {
 	Source   Source       `json:"source,omitzero"`    // the copy that it was told to follow last
 	Position *uint64      `json:"position,omitempty"` // nil: it is not known
 	Why      string       `json:"why,omitempty"`      // it is not
+	Empty    bool         `json:"empty,omitempty"`    // it has no data at all, whatever it had
+	Same     bool         `json:"same,omitempty"`     // and yet no data is lost: it has what it had, or more
+	Had      uint64       `json:"had,omitempty"`      // the greatest position that it has told of this data
+	Led      bool         `json:"led,omitempty"`      // it was promoted as Followed, and has followed no other one since
 	Vacancy  int64        `json:"vacancy,omitempty"`  // in which the position was asked; see Question
 	Asks     int64        `json:"asks,omitempty"`     // the token under which this node has fenced a primary, and has the copies compared once more; 0: it does not
 	Stands   bool         `json:"stands,omitempty"`   // this node would take the lock
 	Priority int          `json:"priority,omitempty"`
+	Doubt    string       `json:"doubt,omitempty"`    // why its config does not keep all data
 	Role     string       `json:"role,omitempty"`     // what it says that it is: follower, primary, or unknown
 	Promoted int64        `json:"promoted,omitempty"` // the token under which it is the primary; 0: it is not
 	Sees     *SeenPrimary `json:"sees,omitempty"`     // nil: it does not say
@@ -49,7 +54,7 @@ func ReadCopyReport(node string, data []byte) (CopyReport, error) {
 	if err != nil {
 		return CopyReport{}, fmt.Errorf("its report cannot be read: %w", err)
 	}
-	words := []*string{&about.Why, &about.Role}
+	words := []*string{&about.Why, &about.Role, &about.Doubt}
 	if about.Sees != nil {
 		words = append(words, &about.Sees.Why)
 	}

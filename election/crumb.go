@@ -53,6 +53,9 @@ func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 }
 
 func (b BreadCrumb) check() error {
+	if _, err := sessionOf(b.Session); b.Session != "" && err != nil { // without one nobody knows whether it is over
+		return err
+	}
 	switch {
 	case !printable.IsName(b.Node):
 		return fmt.Errorf("%.80q is not a node name", b.Node)
@@ -62,8 +65,6 @@ func (b BreadCrumb) check() error {
 		return fmt.Errorf("%.80q is not an agent's address", b.Agent)
 	case b.Machine != "" && !printable.IsName(b.Machine), b.Boot != "" && !printable.IsName(b.Boot):
 		return fmt.Errorf("%.80q and %.80q are not a machine's id and its boot's", b.Machine, b.Boot)
-	case b.Session != "" && !isSession(b.Session): // without one nobody knows whether it is over
-		return fmt.Errorf("%.80q is not a session id", b.Session)
 	case b.Name != "" && !printable.IsName(b.Name):
 		return fmt.Errorf("%.80q is not the name of a record", b.Name)
 	case b.SessionMs < 0 || b.SessionMs > math.MaxInt32: // the limit of ZooKeeper's protocol
@@ -78,9 +79,12 @@ func (b BreadCrumb) check() error {
 	return nil
 }
 
-// isSession reports whether SessionName could have made it.
-func isSession(name string) bool {
-	digits, ok := strings.CutPrefix(name, "0x")
+// sessionOf is the session that SessionName gave this name.
+func sessionOf(name string) (int64, error) {
+	digits, _ := strings.CutPrefix(name, "0x")
 	id, err := strconv.ParseUint(digits, 16, 64)
-	return ok && err == nil && id != 0 && SessionName(int64(id)) == name
+	if err != nil || id == 0 || SessionName(int64(id)) != name {
+		return 0, fmt.Errorf("%.80q is not a session id", name)
+	}
+	return int64(id), nil
 }

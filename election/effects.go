@@ -18,6 +18,39 @@ type Effects struct {
 	NeedProof EffectsLeft `json:"needs_proof,omitempty"`
 	// Survive are those that another boot of the machine does not undo. They are among NeedProof, for readers that do not know them.
 	Survive EffectsLeft `json:"survives_boot,omitempty"`
+	Look    Looks       `json:"effects_look,omitempty"` // where to look whether they are left
+}
+
+// Look tells an operator where to look whether an effect is left.
+type Look struct {
+	Name    string `json:"name"`
+	Mount   string `json:"mount,omitempty"`   // the directory
+	Address string `json:"address,omitempty"` // the IP address
+	Undo    string `json:"undo,omitempty"`    // what undoes it, if it is neither
+}
+
+// Looks are those of a term.
+type Looks []Look
+
+// UnmarshalJSON accepts any value: they are words for an operator, and no proof rests on them.
+func (l *Looks) UnmarshalJSON(data []byte) error {
+	var all []Look
+	if json.Unmarshal(data, &all) != nil {
+		all = nil
+	}
+	for i, one := range all {
+		all[i] = Look{Line(one.Name), Line(one.Mount), Line(one.Address), Line(one.Undo)}
+	}
+	*l = all
+	return nil
+}
+
+// To is where to look for what an effect has left.
+func (l Looks) To(name string) Look {
+	if i := slices.IndexFunc(l, func(one Look) bool { return one.Name == name }); i >= 0 {
+		return l[i]
+	}
+	return Look{Name: name}
 }
 
 // EffectsLeft names effects that are known not to be undone, although nothing of the tree need be alive. From then on no delay is a proof:
@@ -41,7 +74,7 @@ func (e Effects) Undoing() time.Duration { return time.Duration(e.UndoMs) * time
 // Lists reports whether it lists the same effects, with the same time to undo them.
 func (e Effects) Lists(other Effects) bool {
 	return e.UndoMs == other.UndoMs && slices.Equal(e.Names, other.Names) && slices.Equal(e.NeedProof, other.NeedProof) &&
-		slices.Equal(e.Survive, other.Survive)
+		slices.Equal(e.Survive, other.Survive) && slices.Equal(e.Look, other.Look)
 }
 
 // ListEffects makes the breadcrumb, if it names this tree, list the effects that the next run may have. It reports whether the breadcrumb
@@ -51,7 +84,8 @@ func (c *Crumb) ListEffects(ctx context.Context, tree json.RawMessage, e Effects
 		if named.Lists(e) {
 			return nil, nil
 		}
-		return &zk.SetDataRequest{Path: c.paths.Crumb(), Data: merge(v.data, e, "effects", "undo_timeout_ms", "needs_proof", "survives_boot"), Version: v.stat.Version}, nil
+		data := merge(v.data, e, "effects", "undo_timeout_ms", "needs_proof", "survives_boot", "effects_look")
+		return &zk.SetDataRequest{Path: c.paths.Crumb(), Data: data, Version: v.stat.Version}, nil
 	})
 	return said, wrap("list effects in the breadcrumb", err)
 }
@@ -68,10 +102,10 @@ func (c *Crumb) NotUndone(ctx context.Context, tree json.RawMessage, names []str
 	return said, wrap("note in the breadcrumb that effects are not undone", err)
 }
 
-// union is all effects that may be left.
-func (e Effects) union() []string {
+// Union is all effects that may be left.
+func (e Effects) Union() []string {
 	all := slices.Clone([]string(e.Left))
-	for _, name := range e.Names {
+	for _, name := range slices.Concat(e.Names, e.Survive) {
 		if !slices.Contains(all, name) {
 			all = append(all, name)
 		}

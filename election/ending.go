@@ -102,13 +102,20 @@ func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	switch {
 	case previous == nil: // it was found dead at any time before
 		return Ending{}
-	case c.previousLives || d.token != c.PreviousToken: // its lock was deleted by hand, or nobody here has seen it go
+	case c.leased || d.token != c.PreviousToken: // its lock was deleted by hand, or its session closed, or nobody here has seen it go
 		return Ending{}
 	}
 	session := time.Duration(previous.SessionMs) * time.Millisecond
 	end := Ending{of: d.token}
-	if !c.s.cfg.Strangers && previous.Failsafe == nil { // else any client may have ended the session, or the program outlasted the lease
+	if previous.Failsafe == nil { // else the program may have outlasted the lease
 		end.Max = utc(d.gone)
+	}
+	// A session that is there when its lock is gone was silent before: since then, or not longer than this node has seen.
+	if len(c.silent) > 0 {
+		if c.stood != nil {
+			end.Min = utc(c.stood.Add(-2 * beatEvery(session)))
+		}
+		return end
 	}
 	// A new leader counts each session's silence from its own beginning, and its servers' clients have to connect again.
 	if first := d.seen.Add(-session - min(usualTick, session/2)); c.s.connected().Before(first) {

@@ -70,16 +70,11 @@ func (w *world) isFenced(ctx context.Context, cl *Claim, data []byte) {
 		}
 		return
 	}
-	lives, err := cl.PreviousLives(ctx)
-	if err != nil {
-		w.Errorf("nobody can tell whether its session lives: %v", err)
+	if _, err := cl.Delay(ctx, 0); err != nil || !cl.leased {
+		w.Errorf("nobody has watched its node, and its lease counts as over: %v", err)
 	}
-	if unreadable != nil && (!lives || cl.Previous.Node != "") {
-		w.Errorf("it cannot be read, but its session lives: %v, and it names %q", lives, cl.Previous.Node)
-	}
-	named := crumb.Session == SessionName(cl.s.ID()) && crumb.Node == "b"
-	if unreadable == nil && lives != named {
-		w.Errorf("its session lives: %v", lives)
+	if unreadable != nil && cl.Previous.Node != "" {
+		w.Errorf("it cannot be read, but it names %q", cl.Previous.Node)
 	}
 	if wait := time.Duration(cl.Previous.SessionMs) * time.Millisecond; wait <= 0 {
 		w.Errorf("it shortens the waiting by %v", wait)

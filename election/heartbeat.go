@@ -46,6 +46,10 @@ func (s *Session) beat(ctx context.Context) {
 		stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })
 		stalled.Stop()
 		switch {
+		case err == nil && stat.Czxid != s.Lease.rests(), errors.Is(err, zk.ErrNoNode):
+			s.log.Warn("somebody else deleted the znode of this supervisor, which carries its heartbeats: the session ends", "path", path)
+			s.Stop(ErrBeatGone) // P3: no write to another znode extends the lease
+			return
 		case err == nil:
 			s.extend(sent)
 			s.past.found(*stat, 1)
@@ -56,25 +60,9 @@ func (s *Session) beat(ctx context.Context) {
 				slow = true
 				s.log.Warn("ZooKeeper answers slowly, so takeovers take longer", "round_trip", took.Round(time.Millisecond), "takeover", fmt.Sprint("up to ", (tripsOfATakeover*took).Round(100*time.Millisecond)))
 			}
-			if stat.EphemeralOwner == 0 {
-				s.reclaim(ctx, path, stat.Version)
-			}
-		case errors.Is(err, zk.ErrNoNode): // deleted by hand
-			s.log.Warn("the znode of this supervisor was deleted, creating it again", "path", path)
-			if err := s.create(ctx, path, s.Self.data(), zk.FlagEphemeral); err != nil {
-				s.log.Warn("cannot make the znode of this supervisor", "path", path, "error", err)
-			}
 		}
 		if now = nil; err == nil && s.Resumed() != resumed { // not after a failure: the connection may break again and again
 			now = at
 		}
-	}
-}
-
-// reclaim replaces a znode that belongs to no session after a restore by our own, which shows that our session lives.
-func (s *Session) reclaim(ctx context.Context, path string, version int32) {
-	s.log.Warn("the znode of this supervisor belonged to no session, creating it again", "path", path)
-	if err := s.replace(ctx, path, s.Self.data(), version); err != nil {
-		s.log.Warn("cannot make the znode of this supervisor", "path", path, "error", err)
 	}
 }

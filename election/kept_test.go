@@ -2,71 +2,87 @@ package election
 
 import (
 	"context"
-	"strings"
-	"sync"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
-
-	"github.com/hashicorp/go-hclog"
 )
 
-// P1: no node deletes the lock of a session that another client keeps alive. After an operator has deleted it, the claimant waits as for
-// a session that lives.
-func TestALockOfAKeptSessionStaysUntilAnOperatorDeletesIt(t *testing.T) {
+// P6: a lock that another client keeps alive is taken like any other, once its node's beat is over.
+func TestALockOfAKeptSessionIsTaken(t *testing.T) {
 	inWorld(t, func(w *world) {
-		p := Paths{"/understudy", "svc"}
-		ticket, _ := w.leave("a")
+		ticket, _, left := w.leaveAt("a")
 		defer w.zk.Keep(ticket.Session)()
-		deleted := make(chan time.Duration, 1)
-		var operator sync.WaitGroup
-		defer operator.Wait()
-		operator.Go(func() {
-			time.Sleep(10 * testTimeout)
-			deleted <- w.now()
-			w.byHand(p.Lock())
-		})
-		w.within("b", func(ctx context.Context, s *Session) error {
-			_, b, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
-			if took := w.now() - <-deleted; took < 0 || took > testTick {
-				w.Errorf("the lock was claimed %v after an operator deleted it", took)
+		w.claims("b", func(ctx context.Context, s *Session, b *Claim) error {
+			if took := time.Since(left); took > OverAfter(testTimeout)+testTimeout { // the library closes a connection late
+				w.Errorf("the lock was claimed after %v", took)
 			}
 			if b.Previous == nil || b.Previous.Node != "a" {
 				w.Fatalf("the breadcrumb names %+v", b.Previous)
-			}
-			if delay, err := b.Delay(ctx, 0); delay < testTimeout || err != nil {
-				w.Errorf("a claimant that waits by time waits for %v: %v", delay, err)
 			}
 			return b.Release(ctx)
 		})
 	})
 }
 
-// The log of a node that cannot come back names the session and the znode that an operator has to delete.
-func TestANodeWhoseNameAKeptSessionHasNamesWhatToDelete(t *testing.T) {
+// P6: so are its place in the queue, and the name of its node.
+func TestWhatElseAKeptSessionHasBlocksNobody(t *testing.T) {
 	inWorld(t, func(w *world) {
-		path := NodesDir("/understudy") + "/a"
-		ticket, _ := w.leave("a")
-		defer w.zk.Keep(ticket.Session)()
-		var said notes
-		cfg := w.config("a")
-		cfg.Logger = hclog.New(&hclog.LoggerOptions{Output: &said})
-		back := make(chan error, 1)
-		go func() {
-			e := New(cfg)
-			back <- e.Open(w.Context(), func(context.Context, *Session) error { return nil })
-			e.Wait()
-		}()
-		time.Sleep(4 * testTimeout)
-		log := said.String()
-		if strings.Contains(log, "another supervisor has the name") || strings.Count(log, "sends no heartbeats") != 1 ||
-			!strings.Contains(log, path) || !strings.Contains(log, SessionName(ticket.Session)) {
-			w.Errorf("the log says\n%s", log)
+		gone := errors.New("gone")
+		var ticket Ticket
+		err := w.open("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.NewCandidate(ctx, "svc", Queue)
+			if err != nil {
+				return err
+			}
+			if ahead, err := c.queue.predecessor(ctx); ahead != "" || err != nil {
+				return fmt.Errorf("it is not the first: %s, %w", ahead, err)
+			}
+			ticket = s.Ticket()
+			return gone
+		})()
+		if !errors.Is(err, gone) {
+			w.Fatal(err)
 		}
-		w.byHand(path)
-		if err := <-back; err != nil {
+		defer w.zk.Keep(ticket.Session)()
+		for _, node := range []string{"b", "a"} {
+			began := w.now()
+			w.within(node, func(ctx context.Context, s *Session) error {
+				_, c, err := claim(ctx, s, Queue)
+				if err != nil {
+					return err
+				}
+				if took := w.now() - began; took > 2*OverAfter(testTimeout) {
+					w.Errorf("%s has the lock after %v", node, took)
+				}
+				return c.Release(ctx)
+			})
+		}
+	})
+}
+
+// A node that comes back with its lease over need not see that: it knows.
+func TestANodeTakesItsNameBackFromItsOwnSessionAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		e, gone := New(w.config("a")), errors.New("gone")
+		defer e.Wait()
+		var first int64
+		err := e.Open(w.Context(), func(_ context.Context, s *Session) error {
+			first = s.ID()
+			return gone
+		})
+		if !errors.Is(err, gone) {
+			w.Fatal(err)
+		}
+		defer w.zk.Keep(first)()
+		began := w.now()
+		err = e.Open(w.Context(), func(_ context.Context, s *Session) error {
+			if took := w.now() - began; s.ID() == first || took > time.Second {
+				w.Errorf("it has its name after %v", took)
+			}
+			return nil
+		})
+		if err != nil {
 			w.Error(err)
 		}
 	})

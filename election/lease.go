@@ -19,7 +19,8 @@ type Lease struct {
 	mu       sync.Mutex    // guards the fields below; now is not called under it: a simulated clock may wait
 	timeout  time.Duration // the shortest that a server has granted the session: all formulas use it
 	longest  time.Duration // the longest requested or granted one
-	acked    time.Duration // when the newest acknowledged write was sent
+	on       int64         // the czxid of nodes/<node>: only writes to that very znode extend the lease
+	acked    time.Duration // when the newest acknowledged one was sent
 	backed   time.Duration // when the lease ends that ZooKeeper backs; 0: there is none
 	promised time.Duration // how long the others' promises last; 0: there are none
 	ending   bool          // serve was told to end
@@ -34,7 +35,8 @@ func newLease(now func() time.Duration, asked time.Duration) Lease {
 }
 
 // resume continues the lease of another image of this process.
-func (l *Lease) resume(timeout, longest, end time.Duration) {
+func (l *Lease) resume(on int64, timeout, longest, end time.Duration) {
+	l.on = on
 	l.timeout, l.longest, l.backed, l.acked = timeout, longest, end, end-LeaseLength(timeout)
 }
 
@@ -74,6 +76,21 @@ func (l *Lease) Acked() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.acked
+}
+
+// rests is the czxid of the znode that the lease rests on.
+func (l *Lease) rests() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.on
+}
+
+// begin is extend for the first write to the znode that the lease rests on from then on.
+func (l *Lease) begin(on int64, sent time.Duration) {
+	l.mu.Lock()
+	l.on = on
+	l.mu.Unlock()
+	l.extend(sent)
 }
 
 // left describes the lease to another image of this process.

@@ -13,7 +13,7 @@ import (
 type Leftover struct {
 	Known   bool      `json:"-"` // the breadcrumb says so, whether or not the fields below can be read
 	Pid     int       `json:"pid,omitempty"`
-	Start   uint64    `json:"start,omitempty"` // as /proc tells it; 0: an older version wrote it
+	Start   uint64    `json:"start,omitempty"` // as /proc tells it
 	Program string    `json:"program,omitempty"`
 	State   string    `json:"state,omitempty"`
 	Tracer  int       `json:"tracer,omitempty"` // the pid of its tracer
@@ -51,7 +51,7 @@ func (c *Crumb) NoteLeftover(ctx context.Context, tree json.RawMessage, l Leftov
 
 // completes reports whether it names a process and the previous one names none. A named one stays: perhaps no other node knows it.
 func (l Leftover) completes(was Leftover) bool {
-	return l.Pid != 0 && (was.Pid == 0 || was.Pid == l.Pid && was.Start == 0 && l.Start != 0)
+	return l.Pid != 0 && was.Pid == 0
 }
 
 // Awaits reports whether the breadcrumb's own node has something to prove before another one: that a process which was seen alive is dead,

@@ -100,7 +100,7 @@ func TestAProcessThatIsNamedStays(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.activates("a", func(ctx context.Context, s *Session, own *Claim) error {
 			crumb := &Crumb{s, own.paths}
-			for _, l := range []Leftover{{}, {Pid: 7, State: "t (tracing stop)"}, {Pid: 7, Start: 70}, {}, {Pid: 8, Start: 80}, {Pid: 7, Start: 71}} {
+			for _, l := range []Leftover{{}, {Pid: 7, Start: 70, State: "t (tracing stop)"}, {}, {Pid: 8, Start: 80}, {Pid: 7, Start: 71}} {
 				if said, err := crumb.NoteLeftover(ctx, json.RawMessage(`{"of":"a"}`), l); !said || err != nil {
 					w.Errorf("not said: %v, %v", said, err)
 				}

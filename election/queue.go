@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/printable"
 )
 
 const (
@@ -27,7 +29,7 @@ type queue struct {
 	priority int             // our place is ahead of lower ones
 	place    string          // our znode
 	left     bool            // we have no place in the queue
-	nobodys  map[string]bool // places that no session owns: a restore has made them, and they never go
+	nobodys  map[string]bool // places that no session owns, since a restore has made them, or whose node sends no heartbeats
 }
 
 // inherit takes over the place of another candidate of the session, if it had joined.
@@ -50,14 +52,11 @@ func (q *queue) reachHead(ctx context.Context, held func(), check func(context.C
 		switch {
 		case err == nil && v.exists && v.stat.EphemeralOwner == 0:
 			q.s.log.Warn("skipping a place in the queue that belongs to no session", "path", ahead)
-			if q.nobodys == nil {
-				q.nobodys = map[string]bool{}
-			}
-			q.nobodys[ahead] = true
+			q.skip(ahead)
 		case err == nil && v.exists:
 			held()
 			if err = check(ctx); err == nil {
-				err = q.s.await(ctx, v.changed)
+				err = q.awaitPlace(ctx, ahead, v)
 			}
 		case err == nil || unknown(err):
 			err = again.wait(ctx, q.s.client, err)
@@ -68,6 +67,34 @@ func (q *queue) reachHead(ctx context.Context, held func(), check func(context.C
 			return err
 		}
 	}
+}
+
+// awaitPlace waits until something has become of the place ahead of us. One whose node sends no heartbeats is skipped.
+func (q *queue) awaitPlace(ctx context.Context, ahead string, v view) error {
+	var beat *beat
+	if n, err := decode[Node](v.data); err == nil && printable.IsName(n.Node) {
+		beat = q.s.beats.watch(beatOf{n.Node, v.stat.EphemeralOwner})
+	}
+	defer beat.leave()
+	select {
+	case <-beat.found():
+		q.s.log.Info("skipping a place in the queue whose node sends no heartbeats", "path", ahead)
+		q.skip(ahead)
+	case <-v.changed:
+	case <-q.s.Resumed():
+	case <-q.s.Ended():
+		return q.s.Over()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (q *queue) skip(place string) {
+	if q.nobodys == nil {
+		q.nobodys = map[string]bool{}
+	}
+	q.nobodys[place] = true
 }
 
 // predecessor returns the place just ahead of us, without those that no session owns. It joins the queue if we are not in it.

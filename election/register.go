@@ -18,23 +18,21 @@ func (s *Session) register(ctx context.Context) error {
 		return fmt.Errorf("write %s: %w", NodesDir(root), err)
 	}
 	path := NodesDir(root) + "/" + s.cfg.Node.Node
-	rival := nameHolder{s: s, path: path, named: -1}
+	var other namesake
 	for again := (pacing{}); ; {
-		sent := s.cfg.Now()
 		err := s.create(ctx, path, s.Self.data(), zk.FlagEphemeral)
 		if err == nil {
-			s.extend(sent)
-			return nil
+			if err = s.firstBeat(ctx, path); err == nil {
+				return nil
+			}
 		}
-		if !errors.Is(err, zk.ErrNodeExists) && !unknown(err) {
+		if !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoNode) && !unknown(err) {
 			return fmt.Errorf("create %s: %w", path, err)
 		}
+		in := s.Resumed()
 		v, err := s.getW(ctx, path)
-		owner := v.stat.EphemeralOwner
-		if err == nil && owner == s.ID() { // our own create, whose answer was lost
-			sent := s.cfg.Now()
-			if err = s.set(ctx, path, s.Self.data(), -1); err == nil {
-				s.extend(sent)
+		if err == nil && v.exists && v.stat.EphemeralOwner == s.ID() { // our own create, whose answer was lost
+			if err = s.firstBeat(ctx, path); err == nil {
 				return nil
 			}
 		}
@@ -48,19 +46,32 @@ func (s *Session) register(ctx context.Context) error {
 			continue
 		}
 		s.past.found(v.stat, 0) // of our previous session, or of another supervisor that has our name
-		if rival.report(v) {
-			sent := s.cfg.Now()
-			if err := s.replace(ctx, path, s.Self.data(), v.stat.Version); err == nil {
-				s.extend(sent)
+		over, left := other.meet(s, path, v, in)
+		if over {
+			if err := s.replace(ctx, path, s.Self.data(), v.stat.Version); err == nil && s.firstBeat(ctx, path) == nil {
 				return nil
 			}
 			continue // it has changed, or our answer was lost
 		}
-		patient, enough := context.WithTimeout(ctx, s.Timeout()/2) // then register asks again
+		patient, enough := context.WithTimeout(ctx, min(left, beatEvery(s.Timeout()))) // a connection without requests counts as stalled
 		err = s.await(patient, v.changed)
 		enough()
 		if err != nil && patient.Err() == nil || ctx.Err() != nil {
 			return err
 		}
 	}
+}
+
+// firstBeat writes to the znode that this session has made, and begins the lease, which rests on that very znode.
+func (s *Session) firstBeat(ctx context.Context, path string) error {
+	sent := s.cfg.Now()
+	stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })
+	switch {
+	case err != nil:
+		return err
+	case stat.EphemeralOwner != s.ID():
+		return errUnanswered
+	}
+	s.begin(stat.Czxid, sent)
+	return nil
 }

@@ -132,25 +132,6 @@ func TestAPreferenceThatIsNobodysIsNotHeeded(t *testing.T) {
 	})
 }
 
-// A live session whose name a restore makes nobody's makes it its own again, which shows that it lives.
-func TestANameThatBecomesNobodysIsMadeAnew(t *testing.T) {
-	inWorld(t, func(w *world) {
-		path := NodesDir("/understudy") + "/a"
-		w.within("a", func(ctx context.Context, s *Session) error {
-			w.asOperator(func(ctx context.Context, o *Session) error {
-				_, err := o.multi(ctx, &zk.DeleteRequest{Path: path, Version: -1}, &zk.CreateRequest{Path: path, Acl: s.acl})
-				return err
-			})
-			time.Sleep(testTimeout)
-			v, err := s.get(ctx, path)
-			if err == nil && v.stat.EphemeralOwner != s.ID() {
-				w.Errorf("after a session timeout it is still %s's", SessionName(v.stat.EphemeralOwner))
-			}
-			return err
-		})
-	})
-}
-
 // A mark that nobody may read tells nothing but its name and owner, which is all that it takes.
 func TestAPreferenceThatNobodyMayReadKeepsNobodyFromStanding(t *testing.T) {
 	p := Paths{"/understudy", "svc"}

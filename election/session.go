@@ -31,9 +31,6 @@ type Config struct {
 	Dial    DialFunc             // nil: TCP
 	Now     func() time.Duration // CLOCK_BOOTTIME: it counts on while the machine is suspended
 
-	// Strangers says that strangers reach the servers, which let everybody end any session at any moment.
-	Strangers bool
-
 	Seen time.Duration               // the longest session timeout that this node has seen under the root
 	Saw  func(longest time.Duration) // is told of a longer one, and must not wait; nil: nobody is
 
@@ -50,9 +47,11 @@ type Session struct {
 	cfg *Config
 	log hclog.Logger
 
-	locks locks
-	past  *past
-	seen  *leasesSeen
+	locks    locks
+	past     *past
+	seen     *leasesSeen
+	beats    beats
+	previous int64 // the session before, whose lease is over; 0: there was none
 }
 
 // LocalAddr is our address on the connection to ZooKeeper; nil: there is none.
@@ -73,6 +72,7 @@ type Sessions struct {
 	keeps   atomic.Bool // the servers have kept a session over a reconnect
 	past    past
 	seen    leasesSeen
+	ended   int64 // the previous session
 
 	mu   sync.Mutex // guards auth
 	auth *Auth      // of the next session
@@ -111,6 +111,7 @@ func (e *Sessions) Open(ctx context.Context, serve func(context.Context, *Sessio
 
 func newSession(cfg *Config) *Session {
 	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Timeout), Self: Self{node: cfg.Node}, past: new(past), seen: new(leasesSeen)}
+	s.beats = beats{s: s, watched: map[beatOf]*beat{}, added: make(chan struct{}, 1)}
 	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease, turns: make(chan struct{}, cmp.Or(cfg.MostInTurn, mostInTurn))}
 	return s
 }
@@ -118,7 +119,8 @@ func newSession(cfg *Config) *Session {
 func (e *Sessions) open(ctx context.Context, s *Session, prepare func(*dialer), serve func(context.Context, *Session) error) error {
 	serving, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
-	s.past, s.seen = &e.past, &e.seen
+	s.past, s.seen, s.previous = &e.past, &e.seen, e.ended
+	defer func() { e.ended = s.ID() }()
 	s.dialer = newDialer(ctx, s.cfg, s.greeted)
 	s.Lease.kill, s.Lease.hangUp = kill, s.dialer.shutdown
 	prepare(s.dialer)
@@ -161,7 +163,7 @@ func (e *Sessions) open(ctx context.Context, s *Session, prepare func(*dialer), 
 		return over
 	}
 	conn.Close()
-	if cause := context.Cause(serving); err == nil && errors.Is(cause, ErrShortened) {
+	if cause := context.Cause(serving); err == nil && (errors.Is(cause, ErrShortened) || errors.Is(cause, ErrBeatGone)) {
 		return cause
 	}
 	return err
@@ -193,6 +195,7 @@ func (s *Session) serveWithHeartbeat(serving context.Context, serve func(context
 	var wg sync.WaitGroup
 	wg.Go(func() { s.beat(beating) })
 	wg.Go(func() { s.watchLongest(beating) })
+	wg.Go(func() { s.beats.keep(beating) })
 	wg.Go(func() {
 		s.Lease.watch(beating, func(left time.Duration) {
 			s.log.Warn("ZooKeeper acknowledges nothing, the lease is ending", "left", left.Round(time.Millisecond), "error", s.dialer.hosts.trouble())

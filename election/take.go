@@ -29,6 +29,8 @@ type taking struct {
 	paths Paths
 	birth Birth // of the service's folder at the candidate's beginning
 	saw   func(token int64)
+	// outlasts tells whether the writer of a breadcrumb may have a lease by promises; nil: if the breadcrumb says that it asks for such.
+	outlasts func(*BreadCrumb) bool
 
 	setBacks int64 // how often the data was set back before the candidate's beginning
 	// stale says that a lock of the older copy may be ours. P1: its token may be smaller than one that is lost. P6: all others wait for us.

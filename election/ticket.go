@@ -322,7 +322,7 @@ func multiOf(ops []any) (all jute.Multi) {
 
 // left is what may be left of the effects that a breadcrumb lists.
 func (r Release) left(named BreadCrumb) []string {
-	left := named.union()
+	left := named.Union()
 	switch {
 	case r.Undone:
 		return nil

@@ -32,39 +32,20 @@ func AfterLease(session time.Duration) time.Duration { return session / 30 }
 // is T/4 left, three heartbeats, in which it may be fed.
 func Watchdog(session time.Duration) time.Duration { return (session / 3).Truncate(time.Second) }
 
-// PreviousLease is the worst case for a claimant that has no proof of a death.
-type PreviousLease struct {
-	Session time.Duration // the longest session timeout that the previous active's lease may rest on
-	Lives   bool          // its session may still exist
-	Others  bool          // not only its own node and the servers can have ended its session
-	Undoing time.Duration // how long its node may take to undo the effects of its programs
+// OverAfter is how long a node has to see a beat stand still before that is over, and the programs that rest on it are dead. A heartbeat that
+// was acknowledged before the first look was sent before it, so its lease has run out by then; one that is acknowledged later revives no lease. A
+// twentieth is more than the rates of two clocks may differ. The rest is the slack for killing, which a watchdog may use up.
+func OverAfter(session time.Duration) time.Duration {
+	return LeaseLength(session)*21/20 + AfterLease(session)
 }
 
 // undoMargin is for the death of the programs before the first undo, the writing of what is left, and clocks of two rates.
 const undoMargin = time.Second
 
-// Wait is how long a claimant waits, from its claim, until the previous active's lease has ended; at least grace.
-//
-// P1: A session that the servers have ended by themselves was silent for so long that the lease ended before (P3): then Wait adds
-// nothing. A session that others can end may have had a heartbeat acknowledged right before, and its node may not hear of
-// its end. From the sending of that heartbeat until the last death it is at most 7T/12: the lease, and the slack for killing, which
-// a watchdog may use up. Two clocks measure this, so Wait adds T/20: more than their rates may differ. A live session may get
-// heartbeats acknowledged after the claim; within T its node has learned of the lock's end, and acted, or has lost its lease. Only then
-// it undoes effects: what is not undone in its time, its breadcrumb says.
-func (f PreviousLease) Wait(grace time.Duration) time.Duration {
-	if f.Undoing > 0 {
-		undoing := f.Undoing + undoMargin
-		f.Undoing = 0
-		return max(f.Wait(grace), f.Wait(0)+undoing)
-	}
-	wait := grace
-	if f.Lives {
-		wait += f.Session
-	}
-	if f.Others {
-		wait = max(wait, LeaseLength(f.Session)+AfterLease(f.Session)+f.Session/20)
-	}
-	return wait
+// Takeover is after how long at most the program of a lost host runs on another one, if nothing proves its death: its last heartbeat is
+// seen with the next look.
+func Takeover(session, grace time.Duration) time.Duration {
+	return beatEvery(session) + OverAfter(session) + grace
 }
 
 // stallLimit is how long a server may stay silent, or a write unanswered, before we try another server. In a long session it
@@ -86,6 +67,7 @@ var (
 	ErrLeaseEnding = errors.New("ZooKeeper has acknowledged no write for too long")
 	ErrExpired     = errors.New("the ZooKeeper session has expired")
 	ErrClosed      = errors.New("the session is closed")
+	ErrBeatGone    = errors.New("somebody deleted the znode of this supervisor, which carries its heartbeats")
 )
 
 // MinTimeout is the shortest session timeout that leaves a lease worth having.

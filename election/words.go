@@ -48,9 +48,9 @@ const (
 	SwitchAsked    Reason = "switchover"          // an operator wants another node to be active
 	PreferredBack  Reason = "preferred node back" // a node that is preferred is fit
 	NotReachable   Reason = "not reachable"       // the primary of a replicated service, for other nodes; which follow
-	ChildOnce      Reason = "child ran once"      // the child, which was to run once, has ended
-	ChildDone      Reason = "child done"          // the child has ended, and is not to run there again for now
-	ChildFailed    Reason = "child failed"        // the child failed too often
+	ChildOnce      Reason = "program ran once"    // it was to run once, and has ended
+	ChildDone      Reason = "program done"        // it has ended, and is not to run there again for now
+	ChildFailed    Reason = "program failed"      // it failed too often
 	HookFailed     Reason = "on_active failed"
 	UndoFailed     Reason = "undo failed"
 	LockLost       Reason = "lock lost"
@@ -64,7 +64,7 @@ const (
 // LostTo is the reason that the next active node writes for a previous one that could not write its own.
 func LostTo(p Proof) Reason {
 	if p == NoBreadcrumb {
-		return SupervisorLost + "; its child was known to be dead"
+		return SupervisorLost + "; its program was known to be dead"
 	}
 	return Lost + Reason("; fenced: "+p)
 }
@@ -90,18 +90,22 @@ type Proof string
 // NoBreadcrumb is the proof if the previous active has removed its breadcrumb, or if there never was one.
 const NoBreadcrumb Proof = "no breadcrumb was left"
 
+// ProofMethods are the methods' words.
+var ProofMethods = []string{"grace", "confirmed", "agent", "exec", "fence_agent", "http", "ssh"}
+
 // Fenced reports whether the previous active had to be fenced.
 func (p Proof) Fenced() bool { return p != "" && p != NoBreadcrumb }
 
 // Confirmed reports whether an operator said that the previous active was dead.
 func (p Proof) Confirmed() bool {
-	return p.method() == "confirmed" || strings.HasPrefix(p.method(), confirmedBy)
+	return p.Method() == "confirmed" || strings.HasPrefix(p.Method(), confirmedBy)
 }
 
 // Delayed reports whether only a delay proved that the previous active was dead.
-func (p Proof) Delayed() bool { return p.method() == "grace" }
+func (p Proof) Delayed() bool { return p.Method() == "grace" }
 
-func (p Proof) method() string {
+// Method is the method, without those that failed.
+func (p Proof) Method() string {
 	method, _, _ := strings.Cut(string(p), ",")
 	return method
 }
@@ -114,13 +118,5 @@ func ConfirmedBy(who string) Proof { return confirmedBy + Proof(strings.ReplaceA
 // NotEligible says that a node is never a candidate, by its config. That is no fault.
 const NotEligible = "eligible: false in its config"
 
-// Ineligible reports whether a member is never a candidate, by its own config.
-func (m Member) Ineligible() bool { return m.Why == NotEligible }
-
-const untilRestart = " changed: restart understudy to take that up"
-
 // NeedsRestart is a node's config fault if its config is right, but a running supervisor cannot apply those keys.
-func NeedsRestart(keys string) string { return keys + untilRestart }
-
-// NeedsRestart reports whether a restart is all that the node's config needs.
-func (n Node) NeedsRestart() bool { return strings.HasSuffix(n.Fault, untilRestart) }
+func NeedsRestart(keys string) string { return keys + " changed: restart understudy to take that up" }

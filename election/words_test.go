@@ -20,8 +20,8 @@ func TestWordsOnTheWireStayWhatTheyAre(t *testing.T) {
 		NoBreadcrumb, NotEligible, NeedsRestart("http:"),
 	})
 	want := `[["offline","standby","claiming","fencing","active","stopping","failed","paused"],["ok","starting","failing","unfit","failed"],` +
-		`["stop asked","switchover","preferred node back","child ran once","child done","child failed","on_active failed","lock lost",` +
-		`"lease ending","session expired","supervisor lost; its child was known to be dead","lost; fenced: grace, after exec failed"],` +
+		`["stop asked","switchover","preferred node back","program ran once","program done","program failed","on_active failed","lock lost",` +
+		`"lease ending","session expired","supervisor lost; its program was known to be dead","lost; fenced: grace, after exec failed"],` +
 		`"no breadcrumb was left","eligible: false in its config","http: changed: restart understudy to take that up"]`
 	if err != nil || string(text) != want {
 		t.Errorf("%s, %v", text, err)

@@ -73,9 +73,10 @@ type Node struct {
 	Machine string `json:"machine,omitempty"`
 	Boot    string `json:"boot,omitempty"`
 	Contain string `json:"contain,omitempty"`
-	Config  string `json:"config,omitempty"`       // the file
-	Sum     string `json:"config_sum,omitempty"`   // of the file's content, and of all that it includes
-	Fault   string `json:"config_fault,omitempty"` // why its changed config is not taken up
+	Config  string `json:"config,omitempty"`        // the file
+	Sum     string `json:"config_sum,omitempty"`    // of the file's content, and of all that it includes
+	Fault   string `json:"config_fault,omitempty"`  // why its changed config is not taken up
+	Restart bool   `json:"needs_restart,omitempty"` // a restart is all that its config needs
 	// Warnings are dangerous settings there, as Bounded leaves them.
 	Warnings []string `json:"warnings,omitempty"`
 	// SessionMs is the timeout that the servers granted its session last.
@@ -101,6 +102,8 @@ type Member struct {
 	Role   Role      `json:"role"`
 	Health Health    `json:"health"`
 	Why    string    `json:"why,omitempty"`
+	Cause  Reason    `json:"cause,omitempty"`  // of its failure, of a member that failed
+	Never  bool      `json:"never,omitempty"`  // by its own config it is no candidate
 	Status string    `json:"status,omitempty"` // the child's own words
 	Since  time.Time `json:"since"`
 	// Machine and Agent say where to ask it for a promise.
@@ -122,7 +125,7 @@ type Activation struct {
 	Node      string     `json:"node"`
 	Token     int64      `json:"token"`
 	Start     time.Time  `json:"start"`                // when it took the lock
-	Started   *time.Time `json:"started,omitempty"`    // when its programs were started; nil: an older version wrote it
+	Started   *time.Time `json:"started,omitempty"`    // when its programs were started; nil: not yet
 	Ready     *time.Time `json:"ready,omitempty"`      // when they were ready for the first time; nil: never yet
 	HookMs    int64      `json:"hook_ms,omitempty"`    // how much of the time from Started to Ready on_active took
 	Restarts  int        `json:"restarts,omitempty"`   // how often they were ready again after that

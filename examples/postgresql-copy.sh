@@ -47,6 +47,24 @@ own_timeline() {
 	LC_ALL=C pg_controldata | sed -n "s/^Latest checkpoint's TimeLineID: *//p; s/^Min recovery ending loc's timeline: *//p" | sort -n | tail -n 1
 }
 
+# set_standby has the next start follow the primary, without a change of the data.
+set_standby() {
+	printf "primary_conninfo = '%s'\n" "$(printf %s "$(primary) application_name=$(quoted "$UNDERSTUDY_NODE")" | sed "s/[\\\\']/&&/g")" >>"$PGDATA/postgresql.auto.conf"
+}
+
+# needs_no_rewind tells a copy that only has to get the rest of the log: a base backup that was not started yet, or a standby of this timeline.
+# pg_rewind would start and end a recovery of its own in it, after which it can follow nobody.
+needs_no_rewind() {
+	if [ -e "$PGDATA/backup_label" ]; then
+		! cmp -s "$PGDATA/backup_label" "$PGDATA/started_label" || {
+			echo "the base backup in $PGDATA could not be started" >&2
+			exit 1
+		}
+		return
+	fi
+	case $(LC_ALL=C pg_controldata | sed -n 's/^Database cluster state: *//p') in *recovery*) [ "$(own_timeline)" = "$timeline" ] ;; *) return 1 ;; esac
+}
+
 # A copy of the primary needs the rest of its log before it is consistent, and takes connections. -R has written where that comes from, and run
 # keeps it for the next start.
 from_active() { : >"$PGDATA/from_active"; }
@@ -59,6 +77,7 @@ run)
 	elif [ -e "$PGDATA/postgresql.auto.conf" ]; then # on its own it would follow any server that has the address of its last primary
 		echo "primary_conninfo = ''" >>"$PGDATA/postgresql.auto.conf"
 	fi
+	[ ! -e "$PGDATA/backup_label" ] || cp "$PGDATA/backup_label" "$PGDATA/started_label" # which the start removes
 	exec postgres -D "$PGDATA" ${PGCONFIG:+-c config_file="$PGCONFIG"}
 	;;
 role) # 0: a follower, 8: the primary
@@ -92,7 +111,13 @@ prepare) # 75: nothing was changed
 	ask checkpoint -d "$(primary)" >/dev/null || exit 75 # pg_rewind sees a promotion only after it
 	active_timeline || exit 75
 	[ -e "$PGDATA/PG_VERSION" ]
-	rm -f "$PGDATA/postmaster.pid" "$PGDATA/standby.signal" # of a killed one
+	rm -f "$PGDATA/postmaster.pid" # of a killed one
+	if needs_no_rewind; then
+		set_standby
+		from_active
+		exit 0
+	fi
+	rm -f "$PGDATA/standby.signal"
 	if [ "$(own_timeline)" != "$timeline" ]; then # pg_rewind sees where this copy's data ends only after it has recovered
 		postgres --single -D "$PGDATA" ${PGCONFIG:+-c config_file="$PGCONFIG"} postgres </dev/null >/dev/null
 	fi

@@ -10,7 +10,7 @@ import (
 
 // Target is the child that a breadcrumb names: it may still be running.
 type Target struct {
-	Root           string // of the cluster in ZooKeeper; "": an older version asks
+	Root           string // of the cluster in ZooKeeper
 	Service        string
 	Node           string // the supervisor's name in the set
 	Host           string

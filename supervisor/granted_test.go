@@ -28,20 +28,18 @@ func (idle) Over(uint64) <-chan struct{} { return nil }
 func TestAnotherSessionTimeoutThanAskedForIsAWarning(t *testing.T) {
 	for name, c := range map[string]struct {
 		tick, asked time.Duration
-		strangers   bool
 		want        string
 	}{
 		"more": {tick: 2 * time.Second, asked: 2 * time.Second, want: `asked=2s granted=4s why="the servers' minSessionTimeout, by default 2 x tickTime" ` +
-			`takeover="a lost host is taken over after up to 6.5s" outage="programs stop after 2.2s without ZooKeeper"`},
-		"strangers": {tick: 2 * time.Second, asked: 2 * time.Second, strangers: true, want: `takeover="a lost host is taken over after up to 8.5s"`},
-		"less":      {tick: 500 * time.Millisecond, asked: time.Minute, want: `asked=1m0s granted=10s why="the servers' maxSessionTimeout, by default 20 x tickTime" takeover="a lost host is taken over after up to 11s"`},
-		"as asked":  {tick: 500 * time.Millisecond, asked: 4 * time.Second},
+			`takeover="a lost host is taken over after up to 3.3s" outage="programs stop after 2.2s without ZooKeeper"`},
+		"less":     {tick: 500 * time.Millisecond, asked: time.Minute, want: `asked=1m0s granted=10s why="the servers' maxSessionTimeout, by default 20 x tickTime" takeover="a lost host is taken over after up to 7.4s"`},
+		"as asked": {tick: 500 * time.Millisecond, asked: 4 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			server := zkmem.New(zkmem.Config{TickTime: c.tick})
 			defer server.Close()
 			var log bytes.Buffer
-			s, began := small(Config{Machine: early{}, Timeout: c.asked, Strangers: c.strangers, Services: []service.Conf{
+			s, began := small(Config{Machine: early{}, Timeout: c.asked, Services: []service.Conf{
 				{Name: "a", Service: config.Service{GraceDelay: 500 * time.Millisecond}}, {Name: "b"},
 			}}), time.Now()
 			s.log = hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true, Level: hclog.Warn})

@@ -127,7 +127,7 @@ func (o *orphaned) byCommand(ctx context.Context) error {
 const startWithin = 30 * time.Second
 
 // limit is how long the process may live: its guardians end a command in time, and all of them when it ends.
-func (o *orphaned) limit() time.Duration { return startWithin + 3*o.Undoing(o.Store()) }
+func (o *orphaned) limit() time.Duration { return startWithin + 2*o.Undoing(o.Store()) }
 
 // UndoOrphan undoes what a term did, by its commands, in the place of a supervisor: each in a container, under guardians of its own.
 func UndoOrphan(ctx context.Context, note []byte, log hclog.Logger) error {
@@ -144,8 +144,8 @@ func UndoOrphan(ctx context.Context, note []byte, log hclog.Logger) error {
 	go func() { ended <- g.Run(running) }()
 	commands := unit.NewCommands(func() host.Guard { return g }, wire.Now)
 	u := unit.New(unit.Config{Service: o.Service, Node: o.Node, Cluster: o.Cluster, Logger: log, Commands: commands})
-	err = o.Note.Undo(ctx, o.Store(), unit.Means{Run: func(ctx context.Context, d unit.Debt, command []string) error {
-		return u.Command(ctx, "undo", child.Spec{Argv: command, Env: u.Facts(d.Token)}, d.Timeout)
+	err = o.Note.Undo(ctx, o.Store(), unit.Means{Run: func(ctx context.Context, d unit.Debt, what string, command []string) error {
+		return u.Command(ctx, what, child.Spec{Argv: command, Env: u.Facts(d.Token)}, d.Timeout)
 	}})
 	stop()
 	return errors.Join(err, <-ended)

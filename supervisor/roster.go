@@ -178,6 +178,18 @@ func (r *roster) names() []string {
 	return names
 }
 
+// standing are the services for which this node stands, or would if nothing was wrong with it.
+func (r *roster) standing() (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, v := range r.services {
+		if c := v.Given(); c.Eligible && !c.Once && !v.Removed() {
+			names = append(names, v.Name())
+		}
+	}
+	return names
+}
+
 // tree finds a tree that this supervisor made.
 func (r *roster) tree(name string, id json.RawMessage) *service.OwnTree {
 	r.mu.Lock()
@@ -241,7 +253,7 @@ func (s *supervisor) takeChanges(ctx context.Context) {
 // apply puts a changed config in force, or returns why it cannot.
 func (s *supervisor) apply(c Change) {
 	defer wait.Poke(s.wake)
-	s.notes.faulty(c.Fault)
+	s.notes.faulty(c.Fault, c.Restart)
 	wait.Poke(s.credentials.look)
 	wait.Poke(s.exposure.look)
 	if c.Services == nil {
@@ -249,7 +261,7 @@ func (s *supervisor) apply(c Change) {
 	}
 	if err := s.cfg.Neighbours.occupy(c.Services); err != nil {
 		s.log.Error("the changed config is not taken up", "why", err)
-		s.notes.faulty(err.Error())
+		s.notes.faulty(err.Error(), false)
 		return
 	}
 	s.notes.warn(c.Warnings)
@@ -265,15 +277,16 @@ type notes struct {
 	mu      sync.Mutex // guards the fields below
 	sum     string     // of the config's files
 	fault   string     // why a changed config is not taken up
+	restart bool       // a restart takes it up
 	warned  []string   // dangerous settings
 	exposed string     // znodes that others can change
 }
 
-// faulty notes why a changed config is not in force; "": it is.
-func (n *notes) faulty(why string) {
+// faulty notes why a changed config is not in force; "": it is. restart: it is after one.
+func (n *notes) faulty(why string, restart bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.fault = why
+	n.fault, n.restart = why, restart
 	n.observer.Faulty(why)
 }
 
@@ -291,14 +304,14 @@ func (n *notes) files() string {
 	return n.sum
 }
 
-// faults says why a part of the config is not in force; withheld says so of the credentials' file.
-func (n *notes) faults(withheld string) string {
+// faults says why a part of the config is not in force, and whether a restart is all it needs; withheld says so of the credentials' file.
+func (n *notes) faults(withheld string) (why string, restart bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.fault != "" && withheld != "" {
-		return n.fault + "; " + withheld
+		return n.fault + "; " + withheld, false
 	}
-	return n.fault + withheld
+	return n.fault + withheld, n.restart && withheld == ""
 }
 
 // warn notes the dangerous settings.

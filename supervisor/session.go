@@ -33,7 +33,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 	}
 	sessions := election.New(election.Config{
 		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Floor: s.cfg.Floor, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
-		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, Strangers: s.cfg.Strangers, MostInTurn: s.cfg.MostInTurn,
+		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, MostInTurn: s.cfg.MostInTurn,
 		Seen: longest, Saw: func(longest time.Duration) { seen.Put(service.Known{Longest: longest}) },
 	})
 	defer sessions.Wait()
@@ -64,7 +64,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 		if s.cfg.Machine.Now()-began > settled {
 			s.trouble = 0
 		}
-		lost := errors.Is(err, election.ErrLeaseEnding) || errors.Is(err, election.ErrExpired)
+		lost := errors.Is(err, election.ErrLeaseEnding) || errors.Is(err, election.ErrExpired) || errors.Is(err, election.ErrBeatGone)
 		if lost && s.trouble == 0 {
 			s.trouble = minTrouble
 			s.log.Warn("the ZooKeeper session is over, opening a new one", "reason", err)
@@ -165,6 +165,7 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while the services end
 	var wg sync.WaitGroup
 	wg.Go(func() { t.Gate.Keep(keeping) })
+	wg.Go(func() { t.KeepKnown(keeping, s.roster.standing, s.cfg.Observer.Nodes) })
 	if t.Epoch == 1 && s.cfg.Neighbours != nil {
 		s.roster.closing.Go(func() { s.cfg.Neighbours.dropForgotten(keeping, s.roster.names, t.HasService) })
 	}
@@ -213,8 +214,9 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 		s.finishPrevious()
 		if moving == nil {
 			s.roster.arrange(ctx, stops, errs, begin)
-			sum, fault, warnings := s.notes.files(), s.notes.faults(s.credentials.why()), election.Bounded(s.notes.warnings())
-			t.Session.Self.Say(func(n *election.Node) { n.Sum, n.Fault, n.Warnings = sum, fault, warnings })
+			sum, warnings := s.notes.files(), election.Bounded(s.notes.warnings())
+			fault, restart := s.notes.faults(s.credentials.why())
+			t.Session.Self.Say(func(n *election.Node) { n.Sum, n.Fault, n.Restart, n.Warnings = sum, fault, restart, warnings })
 		}
 		if len(stops) == 0 && (ctx.Err() != nil || s.roster.done()) {
 			break
@@ -316,10 +318,10 @@ func (s *supervisor) showHeld(sess *election.Session, end time.Duration, held bo
 
 // tellGranted warns, once, if the ZooKeeper servers grant another session timeout than the config asks for, and gives what follows.
 func (s *supervisor) tellGranted(sess *election.Session) {
-	asked, granted, tick := s.cfg.Timeout, sess.Lease.Longest(), sess.Lease.Longest()/2
+	asked, granted := s.cfg.Timeout, sess.Lease.Longest()
 	why := "the servers' minSessionTimeout, by default 2 x tickTime"
 	if shortest := sess.Timeout(); granted == asked && shortest < election.Counted(asked, s.cfg.Floor) {
-		granted, tick = shortest, shortest/20
+		granted = shortest
 		why = "the servers' maxSessionTimeout, by default 20 x tickTime"
 	}
 	if granted == asked || granted == s.granted {
@@ -327,9 +329,8 @@ func (s *supervisor) tellGranted(sess *election.Session) {
 	}
 	s.granted = granted
 	longest := slices.MaxFunc(append(s.cfg.Services, service.Conf{}), func(a, b service.Conf) int { return cmp.Compare(a.GraceDelay, b.GraceDelay) })
-	wait := election.PreviousLease{Session: granted, Others: s.cfg.Strangers}.Wait(longest.GraceDelay)
 	s.log.Warn("the ZooKeeper servers grant another session timeout than zookeeper.session_timeout asks for", "asked", asked, "granted", granted,
-		"why", why, "takeover", "a lost host is taken over after up to "+(granted+tick+wait).Round(100*time.Millisecond).String(),
+		"why", why, "takeover", "a lost host is taken over after up to "+election.Takeover(granted, longest.GraceDelay).Round(100*time.Millisecond).String(),
 		"outage", "programs stop after "+election.LeaseLength(sess.Timeout()).Round(100*time.Millisecond).String()+" without ZooKeeper")
 }
 

@@ -91,10 +91,6 @@ type Config struct {
 	Stuck    func(service string, stood time.Duration, stack func() string)
 	Handover []byte // the envelope of a previous image of this process; nil: there was none
 
-	// Strangers says that strangers reach the servers, too, and may end any session at any moment: then the loss of a lock does not prove that
-	// its holder's lease has ended.
-	Strangers bool
-
 	MostInTurn int // as in election.Config
 }
 
@@ -110,6 +106,7 @@ type Change struct {
 	Services []service.Conf
 	Sum      string   // of the files
 	Fault    string   // why the config is not taken up; then the services stay as they are
+	Restart  bool     // a restart takes up what is not
 	Warnings []string // dangerous settings of the config that was taken up
 }
 
@@ -125,6 +122,8 @@ type Observer interface {
 	Faulty(why string)
 	// Warned tells which settings are dangerous, a line each.
 	Warned(warnings []string)
+	// Nodes tells which nodes are known, and whether they are connected.
+	Nodes(connected map[string]bool)
 	// Watchdog tells, once, which device is used and how. armed reports at any time whether it resets this machine unless
 	// it is fed; an observer may call no other function of the supervisor.
 	Watchdog(device, mode string, armed func() bool)
@@ -139,8 +138,10 @@ func (unobserved) Gone(string)                          {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}
 func (unobserved) Claimed(string)                       {}
+func (unobserved) Announced(string)                     {}
 func (unobserved) Faulty(string)                        {}
 func (unobserved) Warned([]string)                      {}
+func (unobserved) Nodes(map[string]bool)                {}
 func (unobserved) Watchdog(string, string, func() bool) {}
 
 // supervisor runs all services of a node, over one session with ZooKeeper at a time.

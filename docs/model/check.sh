@@ -117,6 +117,18 @@ for mutation in BY_VERSION NO_RECORD NO_SINCE NO_ORPHANS NO_EMPTY; do
 	check $mutation all broken "-DFAULTS=2 -D$mutation" -DSAFETY -E
 done
 
+model=$models/succession.pml
+echo succession
+holds two-nodes     all "-DNODES=2 -DFAULTS=2" -DSAFETY -E
+holds three-nodes   all "-DNODES=3 -DFAULTS=1" -DSAFETY -E
+holds sessions      all "-DNODES=2 -DFAULTS=1 -DSESSIONS" -DSAFETY -E
+for mutation in SHORT FROM_SEND REVIVE RECREATE OTHER_ZNODE BY_PATH NO_FENCE KEEP NO_FIRST OLD_ANSWER OLD_PROOF SAME_WATCH NO_WARY; do
+	check $mutation P1 broken "-DNODES=2 -DFAULTS=2 -DONLY=1 -D$mutation" -DSAFETY -E
+done
+for mutation in NO_CHECK NO_CLAIM BY_RECORD SHORT FROM_SEND RECREATE OTHER_ZNODE BY_PATH KEEP SAME_WATCH; do
+	check $mutation P2 broken "-DNODES=2 -DFAULTS=2 -DONLY=2 -D$mutation" -DSAFETY -E
+done
+
 model=$models/failsafe.pml
 echo failsafe
 three="-DNODES=3 -DOLD=3 -DFAULTS=2"

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -53,14 +54,15 @@ func hint(err error) string {
 	return ""
 }
 
-// found are the devices' addresses that are this one. A device that is not there by its name may have another name by now.
+// found are the devices' addresses that are this one, on any of them: a device may have another name by now, and another one its old name.
+// Only of a link-local address each device may have its own.
 func (a Address) found(h *netlink.Handle) (found []netlink.Addr, err error) {
-	all, err := addresses(h, a.family())
+	all, err := a.addresses(h)
 	if err != nil {
 		return nil, err
 	}
 	index := 0
-	if a.Device != "" {
+	if a.Device != "" && a.Addr().IsLinkLocalUnicast() {
 		link, err := h.LinkByName(a.Device)
 		_, gone := errors.AsType[netlink.LinkNotFoundError](err)
 		if err != nil && !gone {
@@ -108,10 +110,14 @@ func whole[T any](list func() ([]T, error)) (all []T, err error) {
 // anyHandle opens a socket for each request.
 var anyHandle = &netlink.Handle{}
 
-func addresses(h *netlink.Handle, family int) ([]netlink.Addr, error) {
-	all, err := whole(func() ([]netlink.Addr, error) { return h.AddrList(nil, family) })
+// loopback is the index of lo, in each network namespace.
+const loopback = 1
+
+// addresses are those of all devices. What is on lo is the administrator's, unless lo is the address's device.
+func (a Address) addresses(h *netlink.Handle) ([]netlink.Addr, error) {
+	all, err := whole(func() ([]netlink.Addr, error) { return h.AddrList(nil, a.family()) })
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(have netlink.Addr) bool { return have.LinkIndex == loopback && a.Device != "lo" }), nil
 }

@@ -25,6 +25,7 @@ type host struct {
 	*kit.Host
 	t    *testing.T
 	said chan string // what its keeper says; nil: it is logged
+	lost chan string // what its keeper says of its link; nil: nobody asks
 }
 
 // in runs f in the host's network.
@@ -115,6 +116,9 @@ func (h host) keep(a Address, every time.Duration, again ...chan os.Signal) (end
 	k := Keeper{Address: a, Every: every, Say: h.hears, Claimed: func() { h.hears("claimed") }, Ready: func() error { close(ready); return nil }}
 	if len(again) > 0 {
 		k.Again = again[0]
+	}
+	if h.lost != nil {
+		k.Lost = func(why string) { h.lost <- why }
 	}
 	go func() {
 		defer close(over)

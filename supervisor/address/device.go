@@ -21,7 +21,7 @@ func (a Address) link() (netlink.Link, error) {
 		}
 		return link, err
 	}
-	all, err := addresses(anyHandle, a.family())
+	all, err := a.addresses(anyHandle)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,27 @@ func (a Address) fit() (netlink.Link, error) {
 		}
 	}
 	if !isUp(link) {
-		return nil, fmt.Errorf("%s is down, or has no carrier", at.Name)
+		return nil, noCarrier(link)
 	}
-	return link, nil
+	return link, a.nowhereElse(link)
+}
+
+func noCarrier(link netlink.Link) error {
+	return fmt.Errorf("%s is down, or has no carrier", link.Attrs().Name)
+}
+
+// nowhereElse fails if another device has the address: it is not ours, and would be removed with ours.
+func (a Address) nowhereElse(link netlink.Link) error {
+	found, err := a.found(anyHandle)
+	for _, have := range found {
+		if have.LinkIndex == link.Attrs().Index {
+			continue
+		}
+		if other, err := netlink.LinkByIndex(have.LinkIndex); err == nil {
+			return fmt.Errorf("%v is set on %s already: remove it there", a.Prefix, other.Attrs().Name)
+		}
+	}
+	return err
 }
 
 func isUp(link netlink.Link) bool {
@@ -107,6 +125,15 @@ func hasNeighbours(link netlink.Link) bool {
 func (a Address) Lacks() error {
 	_, err := a.fit()
 	return err
+}
+
+// Unplugged fails if the address's device is up, and has no carrier. One that is not there, or is down, is not known.
+func (a Address) Unplugged() error {
+	link, err := a.link()
+	if err != nil || link.Attrs().Flags&net.FlagUp == 0 || isUp(link) {
+		return nil
+	}
+	return noCarrier(link)
 }
 
 // MissingRights names what this process lacks to set and announce addresses; "": nothing.

@@ -35,6 +35,7 @@ type Keeper struct {
 	Every   time.Duration     // how often it is announced, after the first seconds
 	Say     func(line string) // what happens to it
 	Claimed func()            // another machine claims it; nil: nobody asks
+	Lost    func(why string)  // called every second while it has had no link for that long, and with "" when it has one again; nil: nobody asks
 	Ready   func() error      // called after the first announcement
 	Again   <-chan os.Signal  // the network was away: tell the neighbours anew
 
@@ -45,9 +46,17 @@ type Keeper struct {
 	sent   int // announcements since the last change
 	next   time.Time
 	losses []time.Time
-	mute   string // why the last announcement was not sent
+	mute   string    // why the last announcement was not sent
+	down   time.Time // since when it has no link; zero: it has one
+	lost   bool      // that was told
 	anew   atomic.Bool
 }
+
+// lostAfter is how long a link may be away before that counts, and how often it is told.
+const lostAfter = time.Second
+
+// errGone says that the device was deleted.
+var errGone = errors.New("it was deleted")
 
 // Run keeps the address until the context ends, or fails.
 func (k *Keeper) Run(ctx context.Context) (err error) {
@@ -58,18 +67,6 @@ func (k *Keeper) Run(ctx context.Context) (err error) {
 	defer changes.Close()
 	if k.link, err = k.Address.link(); err != nil {
 		return err
-	}
-	if hasNeighbours(k.link) {
-		if k.wire, err = k.open(k.link); err != nil {
-			return err
-		}
-		var contesting sync.WaitGroup
-		defer contesting.Wait()
-		defer k.wire.file.Close()
-		if err := k.wire.listen(k.Address); err != nil {
-			return fmt.Errorf("listen on %s: %w", k.link.Attrs().Name, err)
-		}
-		contesting.Go(k.contest)
 	}
 	defer context.AfterFunc(ctx, func() { changes.Close() })()
 	go func() {
@@ -83,7 +80,32 @@ func (k *Keeper) Run(ctx context.Context) (err error) {
 			}
 		}
 	}()
-	for first := true; ctx.Err() == nil; first = false {
+	for {
+		err := k.onDevice(ctx, changes)
+		if errors.Is(err, errGone) {
+			err = k.awaitDevice(ctx, changes)
+		}
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// onDevice keeps the address until its device is deleted.
+func (k *Keeper) onDevice(ctx context.Context, changes *os.File) (err error) {
+	if k.wire = nil; hasNeighbours(k.link) {
+		if k.wire, err = k.open(k.link); err != nil {
+			return err
+		}
+		var contesting sync.WaitGroup
+		defer contesting.Wait()
+		defer k.wire.file.Close()
+		if err := k.wire.listen(k.Address); err != nil {
+			return fmt.Errorf("listen on %s: %w", k.link.Attrs().Name, err)
+		}
+		contesting.Go(k.contest)
+	}
+	for ctx.Err() == nil {
 		if err := k.look(changes); err != nil {
 			return err
 		}
@@ -93,16 +115,53 @@ func (k *Keeper) Run(ctx context.Context) (err error) {
 		if !time.Now().Before(k.next) {
 			k.announce()
 		}
-		if first {
+		if k.Ready != nil {
 			if err := k.Ready(); err != nil {
 				return err
 			}
+			k.Ready = nil
 		}
 		if err := k.await(changes); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// awaitDevice sets the address on the device of the same name, as soon as that is there.
+func (k *Keeper) awaitDevice(ctx context.Context, changes *os.File) error {
+	here := Address{k.Prefix, k.link.Attrs().Name}
+	k.Say(fmt.Sprintf("%s was deleted, and %v with it", here.Device, k.Prefix))
+	for ctx.Err() == nil {
+		link, err := here.fit()
+		if k.tell(err); err == nil {
+			k.link, k.up, k.mac = link, false, nil
+			k.Say(fmt.Sprintf("%s is there again; setting %v", here.Device, k.Prefix))
+			return k.set(link)
+		}
+		k.next = time.Now().Add(lostAfter)
+		if err := k.await(changes); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell tells that the address has no link, once that is so for a while, and why; nil: it has one.
+func (k *Keeper) tell(why error) {
+	switch {
+	case why == nil:
+		if k.down = (time.Time{}); k.lost && k.Lost != nil {
+			k.Lost("")
+		}
+		k.lost = false
+	case k.down.IsZero():
+		k.down = time.Now()
+	case time.Since(k.down) >= lostAfter:
+		if k.lost = true; k.Lost != nil {
+			k.Lost(why.Error())
+		}
+	}
 }
 
 // changes is readable when a device or an address changes.
@@ -119,9 +178,15 @@ func changes() (*os.File, error) {
 	return f, nil
 }
 
-// await returns after a change, or when an announcement is due.
+// await returns after a change, or when an announcement is due, or that there is no link is to be told.
 func (k *Keeper) await(changes *os.File) error {
-	if err := changes.SetReadDeadline(k.next); err != nil {
+	due := k.next
+	if again := k.down.Add(lostAfter); k.lost {
+		due = time.Now().Add(lostAfter)
+	} else if !k.down.IsZero() && again.Before(due) {
+		due = again
+	}
+	if err := changes.SetReadDeadline(due); err != nil {
 		return err
 	}
 	if k.anew.Load() {
@@ -178,19 +243,27 @@ func (k *Keeper) look(changes *os.File) error {
 	var found []netlink.Addr
 	for changed := true; changed; { // what it sees has to be of one moment
 		link, err := netlink.LinkByIndex(k.link.Attrs().Index)
+		if _, gone := errors.AsType[netlink.LinkNotFoundError](err); gone {
+			return errGone
+		}
 		if err != nil {
-			return fmt.Errorf("%s is gone: %w", k.link.Attrs().Name, err)
+			return fmt.Errorf("look at %s: %w", k.link.Attrs().Name, err)
 		}
 		k.link = link
 		if found, err = (Address{k.Prefix, link.Attrs().Name}).found(anyHandle); err != nil {
 			return err
 		}
+		found = slices.DeleteFunc(found, func(have netlink.Addr) bool { return have.LinkIndex != link.Attrs().Index })
 		if changed, err = k.hearAll(changes); err != nil {
 			return err
 		}
 	}
 	wasUp := k.up
-	k.up = isUp(k.link)
+	if k.up = isUp(k.link); k.up {
+		k.tell(nil)
+	} else {
+		k.tell(noCarrier(k.link))
+	}
 	if len(found) == 0 && k.up {
 		if err := k.regain(wasUp); err != nil {
 			return err

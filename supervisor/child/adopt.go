@@ -84,7 +84,7 @@ func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("guardian %d: %w", index+1, err), held.Close())
 	}
-	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: wire.Link{File: reexec.TakeFile(c.Socket, "ours")}, speaks: c.Speaks}, nil
+	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: wire.Link{File: reexec.TakeFile(c.Socket, "ours")}}, nil
 }
 
 func (g *Guard) adoptTree(c carriedTree) (l guard.HandoverTree, err error) {

@@ -29,7 +29,6 @@ type guardianProcess struct {
 	process *os.Process
 	pidfd   *os.File
 	link    wire.Link
-	speaks  int // the version of what it understands
 	once    sync.Once
 	reaping sync.Mutex // held while it is reaped
 
@@ -82,7 +81,7 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 func (s *guardianProcess) answer(ctx context.Context) error {
 	ended := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { ended <- s.link.File.SetReadDeadline(time.Now()) })
-	err := s.await(time.Time{}, 1, func(m *guard.Message) { s.speaks = m.Speaks })
+	err := s.await(time.Time{}, 1, func(*guard.Message) {})
 	if stop() {
 		return err
 	}

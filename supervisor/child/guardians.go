@@ -166,13 +166,10 @@ func (g *guardians) ask(ctx context.Context, tell func() (seq uint64, err error)
 	return g.answered(ctx, seq)
 }
 
-// askWith is ask with bytes that go along, of guardians that speak a version.
-func (g *guardians) askWith(ctx context.Context, version int, along []byte, tell func(along []byte) (seq uint64, err error)) error {
+// askWith is ask with bytes that go along.
+func (g *guardians) askWith(ctx context.Context, along []byte, tell func(along []byte) (seq uint64, err error)) error {
 	if len(along) > wire.MaxPacket/2 {
 		return wire.ErrPacketTooLarge
-	}
-	if err := g.renew(ctx, version); err != nil {
-		return err
 	}
 	return g.ask(ctx, func() (uint64, error) { return tell(slices.Clone(along)) })
 }
@@ -274,40 +271,6 @@ func (w words) write(stopped <-chan struct{}) {
 			default:
 				return
 			}
-		}
-	}
-}
-
-// renewLimit bounds the replacing of both guardians.
-const renewLimit = 10 * time.Second
-
-var errNotRenewed = errors.New("guardians of an older version were not replaced in time")
-
-// renew replaces guardians that do not speak a version, one after the other: those of a previous image of this process may be older.
-func (g *guardians) renew(ctx context.Context, version int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, renewLimit, errNotRenewed)
-	defer cancel()
-	var asked *guardianProcess
-	for {
-		unlock := g.lock()
-		changed := g.pair.Questions.Changed()
-		old := slices.IndexFunc(g.at[:], func(s *guardianProcess) bool { return s == nil || s.speaks < version })
-		if old >= 0 && g.at[old] != nil && g.at[old] != asked {
-			begun := g.pair.Replace(old)
-			if begun {
-				asked = g.at[old]
-			}
-		}
-		unlock()
-		if old < 0 {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-g.stopped:
-			return ErrStopped
-		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
 }

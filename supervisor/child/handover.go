@@ -42,7 +42,6 @@ type carriedGuardian struct {
 	Start  uint64 `json:"start"`
 	Socket int    `json:"socket"`
 	Acked  uint64 `json:"acked"`
-	Speaks int    `json:"speaks,omitempty"`
 }
 
 type carriedLease struct {
@@ -212,7 +211,7 @@ func (s *guardianProcess) carry(h *handing, acked uint64) (carriedGuardian, erro
 		return carriedGuardian{}, err
 	}
 	fd, err := h.duplicate(s.link.File)
-	return carriedGuardian{Pid: s.pid, Start: own.Start, Socket: fd, Acked: acked, Speaks: s.speaks}, err
+	return carriedGuardian{Pid: s.pid, Start: own.Start, Socket: fd, Acked: acked}, err
 }
 
 // carry describes a tree in which nothing is being started or killed. It stays so until h is closed.

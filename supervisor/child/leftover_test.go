@@ -92,15 +92,13 @@ func soonLeft(t *testing.T, g *Guard, service string, id box.TreeID) *box.Leftov
 func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
 	place, host := boxed(t)
 	db := leftBehindAs(t, place.Base, "n.db.s"+box.TagOf("/a", "db"), 1<<30, 1, host.PidNS)
-	old := leftBehindAs(t, place.Base, "n.web", 1<<30, 2, host.PidNS) // by a version that tells no more
 	pid := onlyPid(t, db)
 	tracer, letGo := hold(t, pid)
-	_, oldGo := hold(t, onlyPid(t, old))
 	for _, c := range []struct {
 		root, service string
 		concerned     bool
 	}{
-		{"/a", "db", true}, {"/b", "db", false}, {"/a", "d", false}, {"/a", "cache", false}, {"/a", "web", true}, {"/b", "web", true}, {"/a", "eb", false},
+		{"/a", "db", true}, {"/b", "db", false}, {"/a", "d", false}, {"/a", "cache", false},
 	} {
 		g := newGuard(GuardConfig{Container: place, Root: c.root})
 		if l := soonLeft(t, g, c.service, box.TreeID{}); (l != nil) != c.concerned {
@@ -112,16 +110,15 @@ func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
 	if l.Pid != pid || l.Tracer != tracer || l.Program != "sleep" || !strings.HasPrefix(l.State, "t") {
 		t.Errorf("%+v, but it is pid %d, traced by %d", *l, pid, tracer)
 	}
-	oldGo()
 	letGo()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for _, service := range []string{"db", "web"} {
+	for _, service := range []string{"db"} {
 		if l := g.Leftover(ctx, service, box.TreeID{}); l != nil {
 			t.Errorf("let go, and still there: %v", l)
 		}
 	}
-	for _, path := range []string{db, old} {
+	for _, path := range []string{db} {
 		if _, err := os.Stat(path); err == nil {
 			t.Errorf("%s is still there", path)
 		}

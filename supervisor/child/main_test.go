@@ -44,7 +44,6 @@ func TestMain(m *testing.M) {
 		case strings.HasSuffix(os.Args[0], muteNode):
 			time.Sleep(time.Hour) // the fault itself
 		}
-		speaksLittle()
 		os.Exit(guardian.Main(guardian.Duties{Close: recordClosing, Answer: answerMarks, Undo: undoFile}))
 	case inside.IsInit():
 		os.Exit(inside.InitMain())

@@ -39,7 +39,9 @@ func Output[P Running](ctx context.Context, reach *wait.Reach, start func(contex
 	if err != nil {
 		return Result{}, fmt.Errorf("pipe for the output: %w", err)
 	}
-	spec.Stdout, spec.Stderr = w, w
+	if spec.Stderr = w; !spec.Aside {
+		spec.Stdout = w
+	}
 	p, err := start(ctx, spec)
 	if err := errors.Join(err, w.Close()); err != nil {
 		_ = r.Close()

@@ -98,38 +98,3 @@ func TestASessionIsNotClosedWhileAnEffectIsLeft(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
-
-// Guardians that are older than their supervisor are replaced before they are told what they do not know, and the tree lives on.
-func TestOlderGuardiansAreReplacedBeforeAnEffect(t *testing.T) {
-	old := filepath.Join(t.TempDir(), "old")
-	t.Setenv("CHILD_TEST_OLD", old)
-	if err := os.WriteFile(old, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := newPuppet(t, box.KindCgroup)
-	p.raise(time.Minute, stubborn)
-	before := p.guardians()
-	if err := os.Remove(old); err != nil {
-		t.Fatal(err)
-	}
-	p.do(command{Do: "owe", Name: "a"})
-	p.lives()
-	after := p.guardians()
-	if before[0] == after[0] || before[1] == after[1] || slices.Contains(after, 0) {
-		t.Fatalf("guardians %v are now %v", before, after)
-	}
-	p.put("effect")
-	kill9(p.cmd.Process.Pid)
-	if c := p.closing(); !c.Undo {
-		t.Errorf("%+v", c)
-	}
-}
-
-// speaksLittle has a guardian of this test be an old one.
-func speaksLittle() {
-	if old := os.Getenv("CHILD_TEST_OLD"); old != "" {
-		if _, err := os.Stat(old); err == nil {
-			guardian.Speaks = 0
-		}
-	}
-}

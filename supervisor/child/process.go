@@ -19,6 +19,7 @@ type Spec struct {
 	Env            []string // complete; the last of a name counts
 	Stdin          *os.File // default: /dev/null
 	Stdout, Stderr *os.File // default: this process's own
+	Aside          bool     // Output reads stderr alone
 	inside.Settings
 }
 

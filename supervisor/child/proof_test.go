@@ -197,7 +197,7 @@ func TestTreeOfAnotherSupervisorIsKilledByItsID(t *testing.T) {
 		}
 		freeze(t, p.cmd.Process.Pid)
 		guardians := p.guardians()
-		stubs, _, _ := id.Stubs() // none in a cgroup
+		stubs, _ := id.Stubs() // none in a cgroup
 		err = box.KillByID(t.Context(), id)
 		if kind == box.KindCgroup && err != nil || kind != box.KindCgroup && !errors.Is(err, box.ErrUnproved) {
 			t.Errorf("kill while its supervisor is frozen: %v", err)

@@ -104,7 +104,7 @@ func (t *Tree) ID() box.TreeID { return t.id }
 // After an error the caller has to end the tree: one of them may know.
 func (t *Tree) Move(ctx context.Context, number uint64, release []byte) error {
 	g := t.guard
-	err := g.guardians.askWith(ctx, guard.SpeaksMove, release, func(release []byte) (uint64, error) { return t.guarded.Move(wire.Now(), number, release) })
+	err := g.guardians.askWith(ctx, release, func(release []byte) (uint64, error) { return t.guarded.Move(wire.Now(), number, release) })
 	if err != nil {
 		return fmt.Errorf("move tree %s to epoch %d: %w", t.id.Name, number, err)
 	}
@@ -177,7 +177,7 @@ func (t killHands) Dead(end bool) (err error) {
 // Owe tells the guardians how to undo what the tree's processes are going to do beside themselves, and returns when both know. From then on
 // they undo it when its lease has ended, once the tree is dead, and give the release to the session closer only after that.
 func (t *Tree) Owe(ctx context.Context, note []byte) error {
-	err := t.guard.guardians.askWith(ctx, guard.SpeaksEffects, note, func(note []byte) (uint64, error) { return t.guarded.Owe(wire.Now(), note) })
+	err := t.guard.guardians.askWith(ctx, note, func(note []byte) (uint64, error) { return t.guarded.Owe(wire.Now(), note) })
 	if err != nil {
 		return fmt.Errorf("tell the guardians how to undo what is done in tree %s: %w", t.id.Name, err)
 	}

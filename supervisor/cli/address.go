@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -45,7 +44,9 @@ func addressCommand() *cobra.Command {
 		cmd.AddCommand(one)
 		return one
 	}
-	add("up", "Set the address, unless another machine answers for it", func(ctx context.Context) error { return a.Up(ctx, otherAnswers) })
+	add("up", "Set the address, unless another machine answers for it", func(ctx context.Context) error {
+		return failed(ctx, a.Up(ctx, otherAnswers), config.ExitUnfit)
+	})
 	add("down", "Remove the address, if it is there", func(context.Context) error { return a.Down() })
 	keep := add("keep", "Announce the address, and set it again when it is removed", func(ctx context.Context) error {
 		again := make(chan os.Signal, 1)
@@ -54,8 +55,9 @@ func addressCommand() *cobra.Command {
 			Address: a, Every: announce, Ready: sayReady, Again: again,
 			Say:     func(line string) { fmt.Fprintln(os.Stderr, "understudy:", line) },
 			Claimed: func() { _ = say(notify.Claimed + "=1") }, // Say says it, too
+			Lost:    func(why string) { _ = say(notify.Lost + "=" + why) },
 		}
-		return k.Run(ctx)
+		return failed(ctx, k.Run(ctx), exitFailed)
 	})
 	keep.Flags().DurationVar(&announce, "announce", time.Minute, "how often the address is announced")
 	return cmd
@@ -65,27 +67,4 @@ func addressCommand() *cobra.Command {
 func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	signal.Notify(make(chan os.Signal, 1))
 	return signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
-}
-
-// sayReady tells who started this program that it is ready.
-func sayReady() error {
-	if err := say("READY=1"); err != nil {
-		return fmt.Errorf("say that the program is ready: %w", err)
-	}
-	return nil
-}
-
-// say tells who started this program something, as sd_notify(3) does.
-func say(what string) error {
-	name := os.Getenv("NOTIFY_SOCKET")
-	if name == "" {
-		return nil
-	}
-	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	_, err = conn.Write([]byte(what))
-	return err
 }

@@ -87,23 +87,13 @@ func (f *clusterFlags) nodes(passes func(control.Status, string) bool) candidate
 	}
 }
 
-// forgettable offers the services that no node has, and the drained nodes that are not connected.
+// forgettable offers the services and nodes that do not live.
 func (f *clusterFlags) forgettable(cmd *cobra.Command, args []string, _ string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return none(cmd, args, "")
 	}
 	s := f.quickStatus(cmd.Context(), completing)
-	for _, v := range s.Services {
-		if len(v.Members) == 0 && v.Fencing == nil {
-			all = append(all, v.Service)
-		}
-	}
-	for _, d := range s.Drained {
-		if !s.Connected(d.Node) {
-			all = append(all, d.Node)
-		}
-	}
-	return all, cobra.ShellCompDirectiveNoFileComp
+	return s.Forgettable(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // suspects offers the nodes whose child may be running: those can be confirmed dead.

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +48,7 @@ func demoCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&cfg.Nodes, "nodes", 3, "how many nodes")
-	cmd.Flags().BoolVar(&cfg.Hold, "hold", false, "stay up afterwards for your own tests, until Ctrl-C")
+	cmd.Flags().BoolVar(&cfg.Hold, "hold", false, "stay up afterwards for your own tests, with the page, until Ctrl-C")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON, and the show to stderr")
 	cmd.AddCommand(&cobra.Command{
 		Use: "program DIR [-- COMMAND [ARG...]]", Hidden: true, Args: cobra.MinimumNArgs(1),
@@ -70,15 +71,9 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 			return usage("%w", err)
 		}
 	}
-	cfg.Exe, cfg.Call, cfg.Out = exe, os.Args[0], out
+	cfg.Exe, cfg.Call, cfg.Out, cfg.Pause = exe, os.Args[0], out, time.Second
 	if strings.Contains(exe, "/go-build") {
 		cfg.Call = "go run ."
-	}
-	cfg.Width = func() int {
-		if os.Getenv("TERM") == "dumb" {
-			return 0
-		}
-		return terminalWidth(out)
 	}
 	hurry, again := make(chan struct{}), make(chan os.Signal, 1)
 	cfg.Hurry = hurry

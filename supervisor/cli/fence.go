@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"understudy/election"
 	"understudy/fencing"
@@ -19,6 +20,7 @@ import (
 	"understudy/supervisor"
 	"understudy/supervisor/control"
 	"understudy/supervisor/keyfile"
+	"understudy/supervisor/printable"
 	"understudy/supervisor/witness"
 )
 
@@ -39,11 +41,12 @@ func fenceCommand() *cobra.Command {
 func confirmCommand() *cobra.Command {
 	var v visit
 	var node string
-	var yes, force bool
+	var yes, force, gone bool
 	cmd := &cobra.Command{
 		Use:   "confirm SERVICE --node NODE",
 		Short: "Confirm that a node's program is dead",
 		Long: "Confirms that the program of SERVICE on NODE is dead: you have seen the host without power, or no process of it is left.\n" +
+			"If it did more than run, such as mount a file system, you have looked at that, too: the command asks for it, or takes --effects-gone.\n" +
 			"The record of NODE is then deleted, and another node may become active at once. If you are wrong, two copies run.\n" +
 			"`understudy status` shows whether there is a death to confirm.\n\n" +
 			"On a terminal you type the node's name again, unless you give --yes. The command refuses while ZooKeeper keeps the session\n" +
@@ -56,14 +59,14 @@ func confirmCommand() *cobra.Command {
 			if node == "" {
 				return usage("--node is missing: name the node whose program is dead")
 			}
+			how := control.Confirming{By: operator(), Force: force, EffectsGone: gone, Ask: v.agentOf(service)}
 			if !yes && isTerminal(os.Stdin) {
-				fmt.Printf("If the program of %s still runs on %s, two copies will run. Type the node's name to confirm that it is dead: ", service, node)
-				typed, _ := bufio.NewReader(os.Stdin).ReadString('\n')
-				if strings.TrimSpace(typed) != node {
-					return fmt.Errorf("%q is not %s: nothing is done", strings.TrimSpace(typed), node)
+				sworn, err := v.swears(cmd.Context(), service, node)
+				if err != nil {
+					return err
 				}
+				how.EffectsGone = gone || sworn
 			}
-			how := control.Confirming{By: operator(), Force: force, Ask: v.agentOf(service)}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				result, err := c.Confirm(ctx, service, node, how)
 				if err != nil {
@@ -90,10 +93,55 @@ func confirmCommand() *cobra.Command {
 	cmd.ValidArgsFunction = v.services
 	cmd.Flags().StringVar(&node, "node", "", "the `node` whose program is dead")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for the node's name on a terminal")
+	cmd.Flags().BoolVar(&gone, "effects-gone", false, "what the program did beside its processes, such as a mount, is gone too")
 	cmd.Flags().BoolVar(&force, "force", false, "confirm even if the node's agent answers that the program is alive, or without asking it")
 	complete(cmd, "node", v.suspects)
 	return cmd
 }
+
+// swears asks the operator for the node's name, once it is known that there is something to confirm. sworn: also for what the record lists
+// besides the program.
+func (v *visit) swears(ctx context.Context, service, node string) (sworn bool, err error) {
+	var look []string
+	pending := false
+	err = v.visits(ctx, func(ctx context.Context, c *control.Cluster) (err error) {
+		look, pending, err = c.Confirmable(ctx, service, node)
+		return err
+	})
+	if err != nil || !pending {
+		return false, err
+	}
+	words := fmt.Sprintf("If the program of %s still runs on %s, two copies will run. ", service, node)
+	if len(look) > 0 {
+		words += "It did more than run, and that outlives it. Look whether it is so that\n  " + strings.Join(look, "\n  ") + "\n" +
+			"Type the node's name to confirm that, and that the program is dead: "
+	} else {
+		words += "Type the node's name to confirm that it is dead: "
+	}
+	fmt.Print(printable.Text(words))
+	name, err := typed(ctx, os.Stdin)
+	if err == nil && name != node {
+		err = fmt.Errorf("%q is not %s: nothing is done", name, node)
+	}
+	return err == nil, err
+}
+
+// typed is a line from a terminal. It ends with ctx, and leaves to the shell what is typed later.
+func typed(ctx context.Context, from *os.File) (string, error) {
+	ready := []unix.PollFd{{Fd: int32(from.Fd()), Events: unix.POLLIN}}
+	for ctx.Err() == nil {
+		if n, err := unix.Poll(ready, int(typedPause.Milliseconds())); n > 0 {
+			line, _ := bufio.NewReader(from).ReadString('\n') // its end is no name
+			return strings.TrimSpace(line), nil
+		} else if err != nil && !errors.Is(err, unix.EINTR) {
+			return "", fmt.Errorf("read what is typed: %w", err)
+		}
+	}
+	return "", errInterrupted
+}
+
+// typedPause is how long Ctrl-C may take.
+const typedPause = 50 * time.Millisecond
 
 // agentPatience is how long a node's agent may take to kill and to answer.
 const agentPatience = 3 * time.Second

@@ -200,7 +200,7 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		f.kept.Store(&change.Fault)
 	} else {
 		if keys := f.first.NeedsRestart(c); len(keys) > 0 {
-			change.Fault = election.NeedsRestart(strings.Join(keys, " and "))
+			change.Restart, change.Fault = true, election.NeedsRestart(strings.Join(keys, " and "))
 		}
 		change.Sum = l.sum
 		change.Services = services(c, false, f.keys)

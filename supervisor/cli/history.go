@@ -162,7 +162,7 @@ func ended(a control.HistoryEntry) string {
 	case "":
 		return "no word of its end"
 	default:
-		return strings.ReplaceAll(string(end), "child", "program") + down(a) // the history keeps the word of older versions
+		return string(end) + down(a)
 	}
 }
 

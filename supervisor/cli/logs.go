@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"understudy/supervisor/child/journal"
 	"understudy/supervisor/child/runas"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
@@ -32,7 +34,7 @@ func logsCommand() *cobra.Command {
 		Use:   "logs SERVICE",
 		Short: "Show the recent output of a service's programs on this node",
 		Long: "Runs tail(1) on the service's log files. Each node has its own: if the service is active on another one, its name is given. The output of " +
-			"a program without a log file goes where the supervisor's own goes, and the command is given that shows it in systemd's journal.",
+			"a program without a log file goes where the supervisor's own goes. Where that is systemd's journal, journalctl(1) shows it.",
 		Example: "  understudy logs redis\n  understudy logs web -n 1000 --follow",
 		Args:    exactArgs(1, "one service"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.show(cmd.Context(), args[0]) },
@@ -69,8 +71,14 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 		host, _ := os.Hostname() // without one each host is another
 		tell(activeElsewhere(asked[0], host, f.Config))
 	}
-	lines := fmt.Sprint(f.lines)
-	var names []string
+	words, journaled := []string{"-n", fmt.Sprint(f.lines)}, []string{"-n", fmt.Sprint(f.lines), "-t", service}
+	if f.follow {
+		words, journaled = append(words, "-F"), append(journaled, "-f")
+	}
+	if len(s.Processes) > 1 {
+		words = append(words, "-v") // the names of the files
+	}
+	words = append(words, "--")
 	var opened []*os.File
 	for _, p := range s.Processes {
 		file, name, err := f.open(ctx, service, p)
@@ -79,28 +87,22 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 			continue
 		}
 		defer file.Close()
-		if names = append(names, name); f.follow && name == "" {
-			tell(p.Log.File + " is in a folder that others may change: what comes after its next rotation is not shown")
-			names[len(names)-1] = fmt.Sprintf("/dev/fd/%d", 3+len(opened))
-			opened = append(opened, file)
+		if name == "" {
+			name = fmt.Sprintf("/dev/fd/%d", 3+len(opened))
+			if f.follow || len(s.Processes) > 1 {
+				tell(p.Log.File + " is in a folder that others may change: it is read as " + name + ", and what comes after its next rotation is not shown")
+			}
 		}
-		if f.follow {
-			continue
-		}
-		if len(s.Processes) > 1 { // as tail does it
-			fmt.Printf("==> %s <==\n", printable.Text(p.Log.File))
-		}
-		if err := runTail(ctx, file, nil, "-n", lines); err != nil {
-			return err
-		}
+		words, opened = append(words, name), append(opened, file)
 	}
+	inFiles := slices.ContainsFunc(s.Processes, func(p config.Process) bool { return p.Log.File != "" })
 	switch {
-	case len(names) == 0:
+	case !inFiles && journal.Runs():
+		return shown(ctx, nil, "journalctl", journaled...)
+	case len(opened) == 0:
 		return exitStatus(exitFailed)
-	case f.follow:
-		return runTail(ctx, nil, opened, append([]string{"-n", lines, "-F", "--"}, names...)...)
 	}
-	return nil
+	return shown(ctx, opened, "tail", words...)
 }
 
 // activeElsewhere is where the output of a service is that another node runs. This host may run that node, too: with `run --node`, or with
@@ -145,15 +147,12 @@ func (f *logsFlags) open(ctx context.Context, service string, p config.Process) 
 	return file, name, err
 }
 
-// runTail runs tail(1), which ends with this process at the latest. A terminal does not obey what a program said.
-func runTail(ctx context.Context, in *os.File, more []*os.File, words ...string) error {
-	cmd := exec.CommandContext(ctx, "tail", words...)
+// shown runs a command that shows output, and ends with this process at the latest. A terminal does not obey what a program said.
+func shown(ctx context.Context, files []*os.File, name string, words ...string) error {
+	cmd := exec.CommandContext(ctx, name, words...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // of the main thread, which never ends before
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, more
-	if in != nil {
-		cmd.Stdin = in
-	}
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, files
 	if terminalWidth(os.Stdout) > 0 {
 		cmd.Stdout = &printable.Lines{To: os.Stdout}
 	}

@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"understudy/supervisor/config"
 	"understudy/supervisor/ocf"
 )
 
@@ -55,17 +52,31 @@ func ocfCommand() *cobra.Command {
 		cmd.AddCommand(one)
 		return one
 	}
-	add("start", "start", "Run the agent's start action", func(ctx context.Context) error { return r.Run(ctx, action) })
+	code := func(err error) int {
+		if ocf.Unfit(err) {
+			return config.ExitUnfit
+		}
+		return exitFailed
+	}
+	add("start", "start", "Run the agent's start action", func(ctx context.Context) error {
+		nothing, err := r.Start(ctx, action.Timeout)
+		if nothing {
+			return failed(ctx, err, config.ExitNothing)
+		}
+		return failed(ctx, err, code(err))
+	})
 	add("stop", "stop", "Run the agent's stop action", func(ctx context.Context) error { return r.Run(ctx, action) })
 	add("stopped", "monitor", "Succeed if the agent's monitor action says that it is not running", func(ctx context.Context) error {
-		err := r.Run(ctx, action)
-		if failed, ok := errors.AsType[*ocf.Failed](err); ok && failed.Code == ocf.NotRunning {
-			return nil
-		}
-		return cmp.Or(err, errors.New("it is running"))
+		return r.Stopped(ctx, action)
 	})
+	validate := false
+	probe := add("probe", "monitor", "Fail if the agent says that this host cannot run it", func(ctx context.Context) error {
+		return failed(ctx, r.Probe(ctx, action.Timeout, validate), config.ExitUnfit)
+	})
+	probe.Flags().BoolVar(&validate, "validate", false, "ask its validate-all action, too")
 	watch := add("watch", "monitor", "Run the agent's monitor action again and again until it fails", func(ctx context.Context) error {
-		return r.Watch(ctx, action, sayReady, func(line string) { fmt.Fprintln(os.Stderr, "understudy:", line) })
+		err := r.Watch(ctx, action, sayReady)
+		return failed(ctx, err, code(err))
 	})
 	watch.Flags().DurationVar(&action.Interval, "interval", 10*time.Second, "the pause between two of them")
 	return cmd

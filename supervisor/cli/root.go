@@ -110,6 +110,7 @@ func exitCode(err error) int {
 	if status, ok := errors.AsType[exitStatus](err); ok {
 		return int(status)
 	}
+	member, isMember := errors.AsType[memberError](err)
 	last := newOutlet(os.Stderr) // nobody may read it
 	text := "understudy: " + printable.Text(err.Error())
 	if journal.Is(os.Stderr) {
@@ -120,6 +121,8 @@ func exitCode(err error) int {
 	_, wrong := errors.AsType[usageError](err)
 	_, faulty := errors.AsType[config.Faults](err)
 	switch {
+	case isMember:
+		return member.code
 	case wrong || faulty:
 		return exitUsage
 	case errors.Is(err, errTimeout):

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"understudy/supervisor/control/web"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/printable"
+	"understudy/supervisor/unit"
 )
 
 // How long it may take to look who can change the files that a config names. What takes over was tried before, with all the time.
@@ -82,7 +84,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	}
 	conf := supervisor.Config{
 		Node: c.Node, Host: host, File: f.configFile(), Sum: l.sum, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Cluster: c.ZooKeeper.Name, Timeout: c.ZooKeeper.SessionTimeout, Floor: c.ZooKeeper.MinSessionTimeout,
-		Auth: auth, TLS: secured(c), Logger: log, JSONLog: c.Log.Format == config.LogJSON, Handover: handover, Upgrade: supervisor.Upgrade{Asked: next.Asked, Become: func(state []byte) error { flush(); return next.Become(state) }, Hangs: box.Hangs}, Strangers: c.ZooKeeper.Strangers(),
+		Auth: auth, TLS: secured(c), Logger: log, JSONLog: c.Log.Format == config.LogJSON, Handover: handover, Upgrade: supervisor.Upgrade{Asked: next.Asked, Become: func(state []byte) error { flush(); return next.Become(state) }, Hangs: box.Hangs},
 	}
 	conf.Stuck = func(service string, stood time.Duration, stack func() string) {
 		standsStill(log, flush, service, stood, stack)
@@ -111,7 +113,8 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		defer tellEnsemble(c, auth, log)()
 	}
 	conf.Warnings = tellDangers(log, nil, l.warnings)
-	conf.Memory, conf.Lacks, conf.SessionRecord = supervisor.NewMemory(conf), config.Service.Lacks, supervisor.NewSessionRecord(conf)
+	conf.Memory, conf.SessionRecord = supervisor.NewMemory(conf), supervisor.NewSessionRecord(conf)
+	conf.Lacks = func(s config.Service) error { return cmp.Or(s.Lacks(), unit.Taken(s)) }
 	conf.Neighbours = supervisor.NewNeighbours(conf)
 	var server *web.Server
 	if systemd != nil || c.HTTP.Listen != "" { // else nobody looks

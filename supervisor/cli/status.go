@@ -15,14 +15,13 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
-	"understudy/supervisor/printable"
 )
 
 // statusFlags are those of `status`.
 type statusFlags struct {
 	visit
-	watch, nodes, failed, check bool
-	node                        string
+	watch, nodes, check bool
+	selection
 }
 
 func statusCommand() *cobra.Command {
@@ -34,7 +33,8 @@ func statusCommand() *cobra.Command {
 			"It reads everything from ZooKeeper, so it works on any machine that reaches the servers. Of a config file it\n" +
 			"needs only the zookeeper: part.\n\n" +
 			"With --check the exit code is 0 if each service is active and well, 4 if one is active but unhealthy, 5 if one\n" +
-			"is active nowhere, 6 if one is paused or active on a drained node.",
+			"is active nowhere, 6 if one is paused or active on a drained node, 7 if one is well but no node could take it over.\n" +
+			"Of several, the first of 5, 4, 7, 6.",
 		Example: "  understudy status --zk zk1,zk2,zk3\n" +
 			"  understudy status db --config /etc/understudy/understudy.yaml --json\n" +
 			"  understudy status --check db    # for scripts and monitoring",
@@ -65,23 +65,30 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// status asks for what the flags select.
+// status asks for the services, and for a node that is known.
 func (f *statusFlags) status(ctx context.Context, c *control.Cluster, services []string) (control.Status, error) {
 	s, err := c.Status(ctx, services...)
-	if err != nil {
-		return s, err
+	if err == nil && f.node != "" {
+		err = knownNode(s, f.node)
 	}
-	if f.node != "" {
-		if err := knownNode(s, f.node); err != nil {
-			return s, err
-		}
-	}
-	s.Services = slices.DeleteFunc(s.Services, func(v control.ServiceStatus) bool {
-		return f.failed && !faulty(v) || f.node != "" && !v.Involves(f.node)
+	return s, err
+}
+
+// selection is what is shown of a cluster.
+type selection struct {
+	node   string // in whose services; empty: all
+	failed bool   // only what does not run as it should
+}
+
+func (l selection) from(s control.Status) control.Status {
+	other := func(node string) bool { return l.node != "" && node != l.node }
+	s.Services = slices.DeleteFunc(slices.Clone(s.Services), func(v control.ServiceStatus) bool {
+		return l.failed && !faulty(v) || l.node != "" && !v.Involves(l.node) && !slices.Contains(v.Gone, l.node)
 	})
-	s.Drained = slices.DeleteFunc(s.Drained, func(d control.DrainedNode) bool { return f.node != "" && d.Node != f.node })
-	s.Nodes = slices.DeleteFunc(s.Nodes, func(n control.NodeStatus) bool { return f.node != "" && n.Node != f.node })
-	return s, nil
+	s.Drained = slices.DeleteFunc(slices.Clone(s.Drained), func(d control.DrainedNode) bool { return other(d.Node) })
+	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n control.NodeStatus) bool { return other(n.Node) })
+	s.Gone = slices.DeleteFunc(slices.Clone(s.Gone), func(g control.GoneNode) bool { return other(g.Node) })
+	return s
 }
 
 // knownNode fails for a node that neither is connected nor has a part in a service.
@@ -103,9 +110,9 @@ func (f *statusFlags) show(ctx context.Context, c *control.Cluster, w io.Writer,
 	case err != nil:
 		return err
 	case f.json:
-		return writeJSON(w, s)
+		return writeJSON(w, f.from(s))
 	case f.check:
-		return checkStatus(w, s)
+		return checkStatus(w, f.from(s), time.Now())
 	}
 	if err := writeStatus(w, f.paper(screenOf(w), services), s, time.Now()); err != nil {
 		return err
@@ -115,93 +122,7 @@ func (f *statusFlags) show(ctx context.Context, c *control.Cluster, w io.Writer,
 
 // paper is what the table is written on.
 func (f *statusFlags) paper(to screen, services []string) paper {
-	return paper{screen: to, flags: f.words(), all: f.nodes || len(services) > 0, filtered: f.failed || f.node != ""}
-}
-
-// Exit codes of `status --check`, the worst last.
-const (
-	exitPaused    = 6
-	exitUnhealthy = 4
-	exitDown      = 5
-)
-
-// checkStatus prints what is wrong, and returns the exit code of the worst service.
-func checkStatus(w io.Writer, s control.Status) error {
-	rank := map[int]int{0: 0, exitPaused: 1, exitUnhealthy: 2, exitDown: 3}
-	worst := 0
-	if len(s.Services) == 0 {
-		worst = exitDown
-	}
-	var text strings.Builder
-	for _, v := range s.Services {
-		code, words := judged(v)
-		if rank[code] > rank[worst] {
-			worst = code
-		}
-		if code != 0 || len(s.Services) == 1 {
-			fmt.Fprintln(&text, printable.Text(v.Service+": "+words))
-		}
-	}
-	if len(s.Services) != 1 {
-		fmt.Fprintln(&text, total(s.Services))
-	}
-	if _, err := io.WriteString(w, text.String()); err != nil || worst == 0 {
-		return err
-	}
-	return exitStatus(worst)
-}
-
-// judged is how a service is, as an exit code and in words.
-func judged(v control.ServiceStatus) (code int, words string) {
-	words = fmt.Sprintf("active on %s, ok", v.Active)
-	for _, m := range v.Members {
-		if m.Node == v.Active && m.Health != election.HealthOK {
-			code, words = exitUnhealthy, fmt.Sprintf("active on %s, %s", v.Active, m.Health)
-		}
-	}
-	switch {
-	case v.Active == "":
-		code, words = exitDown, "no node is active"
-	case code == 0 && v.Paused:
-		code, words = exitPaused, fmt.Sprintf("active on %s, paused", v.Active)
-	}
-	if code == 0 && faulty(v) {
-		code, words = exitUnhealthy, "active on "+v.Active
-	}
-	if d := v.DrainedActive(); code == 0 && d != nil {
-		return exitPaused, fmt.Sprintf("active on %s, which is %s", v.Active, d.Words)
-	}
-	if code != 0 && len(v.Problems) > 0 {
-		worst := v.Problems[0]
-		for _, f := range v.Problems {
-			if code == exitUnhealthy && f.Node == v.Active && v.Active != "" { // what it is unhealthy by, before what else is wrong
-				worst = f
-			}
-		}
-		words += ": " + worst.What
-	}
-	return code, words
-}
-
-// total counts services by how they are.
-func total(services []control.ServiceStatus) string {
-	counts, held := map[int]int{}, "paused"
-	for _, v := range services {
-		code, _ := judged(v)
-		if counts[code]++; code == exitPaused && !v.Paused {
-			held = "paused or drained"
-		}
-	}
-	text := count(len(services), "service") + ":"
-	for _, part := range []struct {
-		code int
-		what string
-	}{{exitDown, "active nowhere"}, {exitUnhealthy, "unhealthy"}, {exitPaused, held}, {0, "active and ok"}} {
-		if n := counts[part.code]; n > 0 {
-			text += fmt.Sprintf(" %d %s,", n, part.what)
-		}
-	}
-	return strings.TrimRight(text, ":,") + "."
+	return paper{screen: to, flags: f.words(), all: f.nodes || len(services) > 0, selection: f.selection}
 }
 
 // noteExposure says once what strangers can do at the servers that a config file names.
@@ -234,18 +155,27 @@ var briefColumns = []column{
 // paper is what a status is written on, and how.
 type paper struct {
 	screen
-	flags    []string // that make a command speak of the same cluster
-	all      bool     // a line for each node, whatever the number of services
-	filtered bool     // not all services are shown
+	flags []string // that make a command speak of the same cluster
+	all   bool     // a line for each node, whatever the number of services
+	selection
 }
 
 // writeStatus prints the table.
 func writeStatus(w io.Writer, to paper, s control.Status, now time.Time) error {
+	all := selection{node: to.node}.from(s).Services
+	s = to.from(s)
 	if len(s.Services) == 0 {
-		_, err := fmt.Fprintln(w, strings.Join(append(to.nothing(s), to.drained(s)...), "\n"))
+		lines := slices.Concat(to.nothing(s), to.gone(s, now), to.drained(s))
+		if len(all) > 0 {
+			lines = append(lines, wrap(total(all), to.width)...)
+		}
+		_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 		return err
 	}
 	short := !to.all && len(s.Services) > manyServices
+	if short {
+		slices.SortStableFunc(s.Services, func(a, b control.ServiceStatus) int { return cmp.Compare(severity(a), severity(b)) })
+	}
 	columns := statusColumns
 	if short {
 		columns = briefColumns
@@ -266,12 +196,17 @@ func writeStatus(w io.Writer, to paper, s control.Status, now time.Time) error {
 	for _, words := range warned(s.Nodes) {
 		rows = append(rows, row{notes: to.paintAll(yellow, note(to.width, words))})
 	}
-	rows = append(rows, row{notes: to.drained(s)})
+	rows = append(rows, row{notes: to.gone(s, now)}, row{notes: to.drained(s)})
 	for _, words := range otherFiles(s.Services) {
 		rows = append(rows, row{notes: to.paintAll(yellow, note(to.width, words))})
 	}
-	if len(s.Services) > 1 {
-		rows = append(rows, row{notes: wrap(total(s.Services), to.width)})
+	if len(all) > 1 {
+		notes := wrap(total(all), to.width)
+		if short && !to.failed && severity(s.Services[0]) < 2 {
+			notes = append(wrap(total(all)+" To see only what is wrong:", to.width),
+				command(to.width, withFlags(control.Remedy{Words: []string{"understudy status", "--failed"}}, to.flags)...)...)
+		}
+		rows = append(rows, row{notes: notes})
 	}
 	return writeTable(w, to.screen, columns, rows)
 }
@@ -279,8 +214,10 @@ func writeStatus(w io.Writer, to paper, s control.Status, now time.Time) error {
 // nothing tells why there is no service to show.
 func (to paper) nothing(s control.Status) []string {
 	switch {
-	case to.filtered:
-		return []string{"No such service."}
+	case to.failed:
+		return []string{"No service is down or unhealthy."}
+	case to.node != "":
+		return []string{to.node + " has a part in no service."}
 	case len(s.Nodes) > 0:
 		return wrap(fmt.Sprintf("%s is connected, and its services are starting, or it has none.", s.Nodes[0].Node), to.width)
 	}
@@ -295,7 +232,7 @@ func (to paper) brief(v control.ServiceStatus, now time.Time) []row {
 	for _, m := range v.Members {
 		if m.Node == v.Active {
 			r.cells[3], r.colours[3] = string(m.Health), healthColours[m.Health]
-		} else if m.Role == election.RoleStandby && m.Health == election.HealthOK {
+		} else if v.StandsBy(m) {
 			standbys++
 		}
 	}
@@ -306,8 +243,15 @@ func (to paper) brief(v control.ServiceStatus, now time.Time) []row {
 	if v.Paused {
 		r.cells[3], r.colours[3] = strings.TrimSpace(r.cells[3]+" paused"), yellow
 	}
-	r.notes = problemLines(to.screen, v, to.flags, func(f control.Problem) bool { return f.Level == control.Fault })
+	r.notes = problemLines(to.screen, v, to.flags, func(f control.Problem) bool { return f.Level == control.Fault || unfit(v, f) })
 	return []row{r}
+}
+
+// unfit reports whether a problem is why a node could not take a service that no other node could take.
+func unfit(v control.ServiceStatus, f control.Problem) bool {
+	return !v.HasStandby() && slices.ContainsFunc(v.Members, func(m control.MemberStatus) bool {
+		return m.Node == f.Node && m.Node != v.Active && m.Health == election.HealthUnfit && m.Drained == nil
+	})
 }
 
 func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []string) []row {

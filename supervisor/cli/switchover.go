@@ -22,6 +22,8 @@ type moved struct {
 	To      string `json:"to"` // empty: the first node that can
 	Done    bool   `json:"done"`
 	TookMs  int64  `json:"took_ms,omitempty"`
+	GapMs   *int64 `json:"gap_ms,omitempty"` // these two as in the history; nil: not known within partsPatience
+	ReadyMs *int64 `json:"ready_ms,omitempty"`
 }
 
 type errand struct {
@@ -32,7 +34,7 @@ type errand struct {
 func switchoverCommand() *cobra.Command {
 	var v visit
 	var to string
-	var force, dry bool
+	var force, first, dry bool
 	cmd := &cobra.Command{
 		Use:   "switchover SERVICE [--to NODE]",
 		Short: "Move a service to another node, as planned",
@@ -42,7 +44,10 @@ func switchoverCommand() *cobra.Command {
 		Example: "  understudy switchover db --to db-2 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h := control.SwitchoverRequest{Service: args[0], To: to, Force: force, By: operator()}
+			if first && to == "" {
+				return usage("--first needs --to NODE: the node whose copy is to be promoted (see `%s --help`)", cmd.CommandPath())
+			}
+			h := control.SwitchoverRequest{Service: args[0], To: to, Force: force, First: first && !force, By: operator()}
 			h.Tell = func(step string) {
 				if !v.json {
 					fmt.Println("  " + printable.Text(step))
@@ -63,10 +68,15 @@ func switchoverCommand() *cobra.Command {
 					return aborted(cmd.Context(), err)
 				}
 				took := time.Since(began)
+				entry := startOf(ctx, c, h.Service, got)
 				if v.json {
-					return writeJSON(os.Stdout, moved{Service: h.Service, To: got, Done: true, TookMs: took.Milliseconds()})
+					m := moved{Service: h.Service, To: got, Done: true, TookMs: took.Milliseconds()}
+					if entry != nil {
+						m.GapMs, m.ReadyMs = entry.GapMs, entry.ReadyMs
+					}
+					return writeJSON(os.Stdout, m)
 				}
-				fmt.Printf("Done: %s is active on %s, after %s%s.\n", h.Service, printable.Text(got), brief(took), parts(ctx, c, h.Service, got))
+				fmt.Printf("Done: %s is active on %s, after %s%s.\n", h.Service, printable.Text(got), brief(took), parts(entry))
 				return nil
 			})
 		},
@@ -77,6 +87,7 @@ func switchoverCommand() *cobra.Command {
 	cmd.Flags().StringVar(&to, "to", "", "which `node` (default: the first that can)")
 	complete(cmd, "to", v.members(func(s control.ServiceStatus, m control.MemberStatus) bool { return m.Node != s.Active }))
 	cmd.Flags().BoolVar(&force, "force", false, "even if the target is unhealthy, waits after a failure, or its copy lacks data")
+	cmd.Flags().BoolVar(&first, "first", false, "promote the copy on this node though others have not reported, if none was promoted before (replicated services)")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would happen, and order nothing")
 	return cmd
 }
@@ -84,23 +95,31 @@ func switchoverCommand() *cobra.Command {
 // partsPatience is for the end that the previous node writes once the next one is active.
 const partsPatience = 300 * time.Millisecond
 
-// parts are how long nothing ran in a switchover, and how much of that was the start, if the history has it.
-func parts(ctx context.Context, c *control.Cluster, service, node string) string {
+// startOf is the activation on a node, once the history has how long nothing ran before it; nil: it has not.
+func startOf(ctx context.Context, c *control.Cluster, service, node string) *control.HistoryEntry {
 	ctx, cancel := context.WithTimeout(ctx, partsPatience)
 	defer cancel()
 	for {
 		past, err := c.History(ctx, service)
 		if err == nil && len(past) > 1 && past[0].Active && past[0].Node == node && past[0].GapMs != nil && past[0].ReadyMs != nil {
-			hook := ""
-			if past[0].HookMs != nil {
-				hook = ", of which on_active " + lasted(past[0].HookMs, brief)
-			}
-			return fmt.Sprintf(" (gap %s, of which startup %s%s)", lasted(past[0].GapMs, brief), lasted(past[0].ReadyMs, brief), hook)
+			return &past[0]
 		}
 		if !wait.For(ctx, partsPatience/6) {
-			return ""
+			return nil
 		}
 	}
+}
+
+// parts are how long nothing ran in a switchover, and how much of that was the start, if the history has it.
+func parts(a *control.HistoryEntry) string {
+	if a == nil {
+		return ""
+	}
+	hook := ""
+	if a.HookMs != nil {
+		hook = ", of which on_active " + lasted(a.HookMs, brief)
+	}
+	return fmt.Sprintf(" (gap %s, of which startup %s%s)", lasted(a.GapMs, brief), lasted(a.ReadyMs, brief), hook)
 }
 
 // aborted tells that it was the operator who did not wait.
@@ -117,7 +136,7 @@ func restartCommand() *cobra.Command {
 }
 
 func reloadCommand() *cobra.Command {
-	return errandCommand("reload", "Send the program its reload signal", "The signal is reload_signal of its config, SIGHUP by default. If it ends the program within 1 s, the exit code is 1.",
+	return errandCommand("reload", "Send the program its reload signal", "The signal is reload_signal of its config, SIGHUP by default. If it ends the program within 1 s, or reload_check fails before it,\nthe exit code is 1.",
 		"was sent its reload signal", (*control.Cluster).Reload)
 }
 

@@ -28,6 +28,7 @@ type manager struct {
 	hangups  chan struct{}        // a reload was asked for
 	reloads  chan struct{}        // and is over
 	asked    chan struct{}        // closed when the supervisor was asked to stop
+	patience time.Duration        // how long ZooKeeper may take before it is told that we are ready
 }
 
 // How often the manager is told to go on waiting for the end, and for how long each time.
@@ -35,6 +36,9 @@ const (
 	extendEvery = 2 * time.Second
 	extension   = 10 * time.Second
 )
+
+// joining is how long the manager waits for ZooKeeper: not for ever, as it may be down while the host boots.
+const joining = 5 * time.Second
 
 // startedBy finds the service manager, and takes its variables out of the environment: they are not for the children.
 func startedBy(log hclog.Logger) *manager {
@@ -51,7 +55,7 @@ func startedBy(log hclog.Logger) *manager {
 	}
 	return &manager{
 		address: address, watchdog: time.Duration(usec) * time.Microsecond, log: log,
-		pulses: make(chan chan<- struct{}), hangups: make(chan struct{}, 1), reloads: make(chan struct{}, 1), asked: make(chan struct{}),
+		pulses: make(chan chan<- struct{}), hangups: make(chan struct{}, 1), reloads: make(chan struct{}, 1), asked: make(chan struct{}), patience: joining,
 	}
 }
 
@@ -120,20 +124,37 @@ func (m *manager) run(ctx context.Context) error {
 	pulses, asked := m.pulses, m.asked // nil while there is an answer to wait for; nil once it is known
 	said := ""
 	var changed <-chan struct{} // nil until it is told that we are ready
+	var joined <-chan struct{}  // nil unless we are up, and the other nodes may not see that yet
+	var late <-chan time.Time
+	ready := func() {
+		joined, late = nil, nil
+		said, changed = m.line()
+		m.tell("READY=1", "STATUS="+said, "WATCHDOG=1")
+	}
+	join := func() {
+		is, changes := m.board.Joined()
+		if joined = changes; is {
+			ready()
+		}
+	}
 	for {
 		select {
 		case pulses <- alive:
 			pulses = nil
 		case <-alive:
 			switch {
-			case changed == nil:
-				said, changed = m.line()
-				m.tell("READY=1", "STATUS="+said, "WATCHDOG=1")
+			case changed == nil && late == nil:
+				late = time.After(m.patience)
+				join()
 			case asked == nil: // the children may take their time, but not the supervisor
 				m.tell("WATCHDOG=1", "EXTEND_TIMEOUT_USEC="+strconv.FormatInt(extension.Microseconds(), 10))
 			case m.watchdog > 0:
 				m.tell("WATCHDOG=1")
 			}
+		case <-joined:
+			join()
+		case <-late:
+			ready()
 		case <-ticker.C:
 			pulses = m.pulses
 		case <-changed:

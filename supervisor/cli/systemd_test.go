@@ -31,6 +31,10 @@ type stage struct {
 }
 
 func newStage(t *testing.T, watchdog time.Duration) *stage {
+	return stageWith(t, watchdog, time.Millisecond) // for ZooKeeper, which has no part in it
+}
+
+func stageWith(t *testing.T, watchdog, joining time.Duration) *stage {
 	t.Helper()
 	address := filepath.Join(t.TempDir(), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
@@ -41,6 +45,7 @@ func newStage(t *testing.T, watchdog time.Duration) *stage {
 	t.Setenv("WATCHDOG_USEC", strconv.FormatInt(watchdog.Microseconds(), 10))
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
 	s := &stage{systemd: startedBy(hclog.NewNullLogger()), conn: conn, answer: make(chan bool)}
+	s.systemd.patience = joining
 	var conf supervisor.Config
 	s.systemd.observe(&conf, web.NewBoard(wire.Now))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -130,6 +135,21 @@ func TestReadyIsToldOnceTheSupervisorIsUp(t *testing.T) {
 		if value, there := os.LookupEnv(name); there {
 			t.Errorf("children would be told %s=%s", name, value)
 		}
+	}
+}
+
+// What is asked right after a start is answered by ZooKeeper: status would say that there is no standby.
+func TestReadyIsToldOnceTheOtherNodesSeeThisOne(t *testing.T) {
+	s := stageWith(t, 0, time.Hour)
+	s.systemd.board.State(control.LocalStatus{Service: "db", Role: "standby"})
+	s.systemd.board.State(control.LocalStatus{Service: "web", Role: "standby"})
+	s.answer <- true
+	s.systemd.board.Lease(control.LeaseStatus{Session: "0x1"})
+	s.systemd.board.Announced("db")
+	s.silent(t, 50*time.Millisecond)
+	s.systemd.board.Announced("web")
+	if text := s.hear(t, "READY=1"); !strings.Contains(text, "\nSTATUS=2 services: 0 active, 2 standby") {
+		t.Errorf("%q", text)
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -20,9 +23,9 @@ import (
 
 // services are a config's, with what only this node can add. keys is what this node and the agents that it asks know one another by.
 func services(c *config.Config, once bool, keys *agent.Keys) []service.Conf {
-	all := make([]service.Conf, 0, len(c.Services))
+	all, meta := make([]service.Conf, 0, len(c.Services)), agentsMeta(c)
 	for _, name := range c.ServiceNames() {
-		v := service.Conf{Service: c.Services[name].Members(name, inside.OwnBinary, agentMeta), Name: name, Once: once}
+		v := service.Conf{Service: c.Services[name].Members(name, inside.OwnBinary, meta), Name: name, Once: once}
 		for _, m := range v.Fencing.Methods {
 			v.Fence = append(v.Fence, step(m, keys))
 		}
@@ -31,12 +34,48 @@ func services(c *config.Config, once bool, keys *agent.Keys) []service.Conf {
 	return all
 }
 
-// agentMeta is what a resource agent says of itself; nothing, if it is not installed here: then its start action fails, and says so.
-func agentMeta(r ocf.Resource) ocf.Meta {
-	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
+// metaPatience is how long all agents together may take to say what they are: they delay the start of every service.
+const metaPatience = 5 * time.Second
+
+// knownMeta is what agents have said, by their files and when those changed: each is asked once.
+var knownMeta sync.Map
+
+// agentsMeta asks all resource agents of a config at once what they say of themselves. Nothing is known of one that does not answer, or is not
+// installed here: then its start action fails, and says so.
+func agentsMeta(c *config.Config) func(ocf.Resource) ocf.Meta {
+	ctx, cancel := context.WithTimeout(context.Background(), metaPatience)
 	defer cancel()
-	meta, _ := r.Meta(ctx)
-	return meta
+	type version struct {
+		path    string
+		changed time.Time
+	}
+	all := map[string]version{}
+	var asked sync.WaitGroup
+	for _, v := range c.Services {
+		for _, p := range v.Processes {
+			r := ocf.Resource{Agent: p.OCF}
+			info, err := os.Stat(r.Path())
+			if _, twice := all[p.OCF]; p.OCF == "" || twice || err != nil {
+				continue
+			}
+			one := version{r.Path(), info.ModTime()}
+			all[p.OCF] = one
+			if _, known := knownMeta.Load(one); known {
+				continue
+			}
+			asked.Go(func() {
+				if meta, err := r.Meta(ctx); err == nil {
+					knownMeta.Store(one, meta)
+				}
+			})
+		}
+	}
+	asked.Wait()
+	return func(r ocf.Resource) ocf.Meta {
+		meta, _ := knownMeta.Load(all[r.Agent])
+		m, _ := meta.(ocf.Meta)
+		return m
+	}
 }
 
 // step makes a step of the chain.

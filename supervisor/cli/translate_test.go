@@ -101,3 +101,40 @@ func TestAgentStartsOnlyWithASecret(t *testing.T) {
 		t.Errorf("without certificates: %v", err)
 	}
 }
+
+// Agents are asked at once, each once, and those that hang delay the others' services by one limit.
+func TestAgentsThatHangDelayNobodyForLong(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("OCF_ROOT", root)
+	dir := filepath.Join(root, "resource.d", "test")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, script := range map[string]string{
+		"One": "exec sleep 100", "Two": "exec sleep 100",
+		"Good": "echo x >>" + root + "/asked; echo '<resource-agent><actions><action name=\"start\" timeout=\"99s\"/></actions></resource-agent>'",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &config.Config{Services: map[string]config.Service{}}
+	for _, name := range []string{"One", "Two", "Good", "None"} {
+		c.Services[name] = config.Service{Processes: []config.Process{{Name: "fs", OCF: "test:" + name}}}
+	}
+	began := time.Now()
+	for range 2 {
+		for _, v := range services(c, false, nil) {
+			want := map[string]time.Duration{"Good": 99 * time.Second}[v.Name]
+			if got := v.Processes[0].Ready.Timeout; got != max(want, 20*time.Second) {
+				t.Errorf("%s: %v", v.Name, got)
+			}
+		}
+	}
+	if took := time.Since(began); took > 3*metaPatience {
+		t.Errorf("it took %v", took)
+	}
+	if asked, err := os.ReadFile(filepath.Join(root, "asked")); err != nil || string(asked) != "x\n" {
+		t.Errorf("asked %q, %v", asked, err)
+	}
+}

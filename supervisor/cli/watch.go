@@ -95,7 +95,7 @@ func (f *statusFlags) printChanges(ctx context.Context, services []string) error
 			continue
 		}
 		trouble = ""
-		now, err := json.Marshal(l.status)
+		now, err := json.Marshal(f.from(l.status))
 		if err != nil || string(now) == known {
 			continue
 		}

@@ -100,7 +100,7 @@ func writtenDefaults() written {
 			StopSignal:  Signal(syscall.SIGTERM),
 			StopTimeout: 10 * time.Second,
 			Ready:       Ready{Timeout: 30 * time.Second},
-			Log:         LogFile{MaxSize: 50 << 20, Keep: 5, Compress: true},
+			Log:         LogFile{MaxSize: 50 << 20, Keep: 5},
 		},
 		Service: Service{
 			Election:     ElectionRace,

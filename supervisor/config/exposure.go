@@ -8,11 +8,6 @@ import (
 // securityPage is where the packages put it.
 const securityPage = "/usr/share/doc/understudy/docs/security.md"
 
-// Strangers tells whether others than the nodes may reach the servers. ZooKeeper lets everybody who reaches it end any
-// session, with credentials or without. Client certificates of ours do not show that the servers demand them: only trusted_network
-// tells. Without credentials everybody could do worse, so the network is taken for trusted.
-func (z ZooKeeper) Strangers() bool { return z.Auth != nil && !z.TrustedNetwork }
-
 // Exposure says, in one line, what strangers at the servers can do; "" when the config says that only the nodes reach them, or when
 // only this machine does.
 func (z ZooKeeper) Exposure() string {
@@ -20,8 +15,8 @@ func (z ZooKeeper) Exposure() string {
 	case z.TrustedNetwork, z.local():
 		return ""
 	case z.Auth != nil:
-		return "any client that reaches the ZooKeeper servers can end any session (see " + securityPage + "), so a takeover without a proof of death waits for at least " +
-			"7/12 + 1/20 of the session timeout. Where client certificates or a firewall keep other clients out, set `trusted_network: true` in zookeeper"
+		return "any client that reaches the ZooKeeper servers can end any session, and so stop services (see " + securityPage + "). " +
+			"Where client certificates or a firewall keep other clients out, set `trusted_network: true` in zookeeper"
 	}
 	return "any client that reaches the ZooKeeper servers can stop a service, move it, or have two copies of it run (see " + securityPage + "). " +
 		"Keep other clients out with a firewall and set `trusted_network: true` in zookeeper, or set its auth"

@@ -67,13 +67,9 @@ func (s *machineCheck) alone(p path, process Process) {
 	}
 	if stays := unitfile.Foreground(g.Command); !process.Oneshot && !slices.Equal(stays, g.Command) {
 		s.found = append(s.found, found{keys: []path{p}, danger: true, message: fmt.Sprintf(
-			"%s may go to the background, where it counts as ended. To keep it in the foreground: %s", quoted(g.Command[0]), shellWords(stays))})
+			"%s may go to the background, where it counts as ended, or keep signals from its program. In the foreground it is: %s", quoted(g.Command[0]), shellWords(stays))})
 	}
-	programs := g.Command[:1]
-	if shell := filepath.Base(g.Command[0]); len(g.Command) > 2 && g.Command[1] == "-c" && slices.Contains([]string{"sh", "bash", "dash"}, shell) {
-		programs = strings.Fields(g.Command[2]) // what it is to run
-	}
-	for _, program := range programs {
+	for _, program := range unitfile.Programs(g.Command) {
 		file, err := find(program, g)
 		if err != nil {
 			continue

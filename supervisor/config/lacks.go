@@ -8,24 +8,43 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"understudy/supervisor/address"
 )
 
+// HasAddress reports whether LacksDevice looks at any device.
+func (s Service) HasAddress() bool {
+	return slices.ContainsFunc(s.Processes, func(p Process) bool { return p.Sets != nil })
+}
+
+// LacksDevice is why an address of the service could not be set on this machine now; nil: nothing is known to be missing. Of one that does not
+// stand first the device may be there, or be up, only once what is before it runs.
+func (s Service) LacksDevice() error {
+	first := true
+	for _, p := range s.Processes {
+		if first = first && (p.Sets != nil || p.Keeps); p.Sets == nil {
+			continue
+		}
+		a := address.Address{Prefix: p.Sets.IP.Prefix(), Device: p.Sets.Device}
+		lacks := a.Unplugged
+		if first {
+			lacks = a.Lacks
+		}
+		if err := lacks(); err != nil {
+			return fmt.Errorf("%s: %w", p.Sets.IP.Addr(), err)
+		}
+	}
+	return nil
+}
+
 // Lacks is why a service could not be started on this machine now; nil: nothing is known to be missing. Only its first program is looked
-// at, and the devices of the addresses that it begins with: what the others need may be there only once that runs, as a file system that
-// it mounts.
+// at: what the others need may be there only once that runs, as a file system that it mounts.
 func (s Service) Lacks() error {
 	if len(s.Processes) == 0 || len(s.Processes[0].Command) == 0 {
 		return nil
-	}
-	for i := 0; i < len(s.Processes) && s.Processes[i].Sets != nil; i += 2 { // behind each is what keeps it
-		a := s.Processes[i].Sets
-		if err := (address.Address{Prefix: a.IP.Prefix(), Device: a.Device}).Lacks(); err != nil {
-			return fmt.Errorf("%s: %w", a.IP.Addr(), err)
-		}
 	}
 	g := s.Processes[0].Program
 	if _, err := find(g.Command[0], g); err != nil && !errors.Is(err, exec.ErrDot) {

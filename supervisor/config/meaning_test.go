@@ -50,7 +50,7 @@ services:
     stop_signal: 3
     stop_timeout: 3s
     ready: {tcp: ":80", timeout: 4s}
-    log: {file: /var/log/one.log, max_size: 1MiB, keep: 2, compress: false}
+    log: {file: /var/log/one.log, max_size: 1MiB, keep: 2}
     election: queue
     contain: strict
     priority: 7
@@ -60,6 +60,7 @@ services:
     on_zookeeper_loss: failsafe
     grace_delay: 0s
     reload_signal: USR1
+    reload_check: [test, -e, /etc/one]
     restart: {policy: always, delay: 2s, max_delay: 3s, give_up_after: 4, within: 5m, rejoin_after: 6s}
     health: {exec: check it, interval: 3s, timeout: 4s, failures: 5, start_delay: 6s}
     precheck: {exec: [test, -d, /srv], interval: 7s, timeout: 8s}
@@ -119,7 +120,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Log:   LogFile{File: "/var/log/one.log", MaxSize: 1 << 20, Keep: 2},
 			}}},
 			Election: "queue", Contain: "strict", Priority: 7, Failback: true, Eligible: false,
-			Moves: Moves{Max: 3, Within: time.Hour}, OnLoss: OnLossFailsafe, GraceDelay: 0, ReloadSignal: Signal(syscall.SIGUSR1),
+			Moves: Moves{Max: 3, Within: time.Hour}, OnLoss: OnLossFailsafe, GraceDelay: 0, ReloadSignal: Signal(syscall.SIGUSR1), ReloadCheck: Command{"test", "-e", "/etc/one"},
 			Restart: Restart{
 				Policy: "always", Delay: 2 * time.Second, MaxDelay: 3 * time.Second, GiveUpAfter: 4, Within: 5 * time.Minute,
 				RejoinAfter: 6 * time.Second,
@@ -239,7 +240,7 @@ services:
 			Command: Command{"nginx"}, User: "www", Env: map[string]string{"A": "service", "B": "own", "D": "default"},
 			Limits: map[string]Limit{"core": {1, 1}}, StopSignal: term, StopTimeout: 7 * time.Second,
 			Ready: Ready{HTTP: "http://a/", Timeout: 5 * time.Second},
-			Log:   LogFile{File: "/web.log", MaxSize: 50 << 20, Keep: 3, Compress: true},
+			Log:   LogFile{File: "/web.log", MaxSize: 50 << 20, Keep: 3},
 		}},
 		{Name: "last", Oneshot: true, Undo: Command{"y"}, UndoTimeout: 10 * time.Second, Program: Program{
 			Command: Command{"x"}, User: "www", Env: map[string]string{"A": "service", "B": "service", "D": "default"},

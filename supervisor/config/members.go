@@ -99,7 +99,7 @@ func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Se
 		case process.Address != nil:
 			all = append(all, process.addressMembers(self)...)
 		case process.OCF != "":
-			all = append(all, process.agentMembers(name, self, meta)...)
+			all = append(all, process.agentMembers(name, self, meta, len(all) == 0)...)
 		default:
 			all = append(all, process)
 		}
@@ -133,18 +133,24 @@ func (s Service) Groups() (groups [][]Process) {
 // AnnounceSignal has the keeper of an address announce it again.
 const AnnounceSignal = unix.SIGUSR1
 
+// What a program of Members exits with if this host cannot do what it is asked for, and another one may.
+const (
+	ExitUnfit   = 69
+	ExitNothing = 68 // and nothing was done
+)
+
 // member is a program of this binary.
 func member(name string, command Command, ready Ready) Process {
 	process := Process{Name: name, Program: writtenDefaults().Program}
-	process.Command, process.Ready, process.StopTimeout = command, ready, stopWithin
+	process.Command, process.Ready, process.StopTimeout, process.Member = command, ready, stopWithin, true
 	process.tidy()
 	return process
 }
 
 // does is what a member does to this machine, which undo undoes.
 func (process Process) does(command, undo, undone Command, within, undoWithin time.Duration) Process {
-	effect := member(process.Name, command, Ready{})
-	effect.Oneshot, effect.Ready.Timeout, effect.NeedsProof, effect.SurvivesBoot = true, within, process.NeedsProof, process.SurvivesBoot
+	effect := member(process.Name, command, Ready{Notify: true, Timeout: within}) // it says why it fails
+	effect.Oneshot, effect.NeedsProof, effect.SurvivesBoot = true, process.NeedsProof, process.SurvivesBoot
 	effect.Undo, effect.Undone, effect.UndoTimeout = undo, undone, undoWithin
 	return effect
 }
@@ -165,7 +171,8 @@ func (process Process) addressMembers(self string) []Process {
 	return []Process{sets, keeps}
 }
 
-func (process Process) agentMembers(service, self string, meta func(ocf.Resource) ocf.Meta) []Process {
+// agentMembers has validate-all asked of the first member only: what another one needs may be there only once those before it have started.
+func (process Process) agentMembers(service, self string, meta func(ocf.Resource) ocf.Meta, first bool) []Process {
 	r := ocf.Resource{Agent: process.OCF, Name: ocf.Instance(service, process.Name)}
 	m := meta(r)
 	timeout := func(given time.Duration, action string) time.Duration {
@@ -190,8 +197,12 @@ func (process Process) agentMembers(service, self string, meta func(ocf.Resource
 	if interval := m.Action("monitor").Interval; interval > 0 {
 		watch = append(watch, "--interval", interval.String())
 	}
+	watches := member(process.Name+"-monitor", command("watch", watch...), Ready{Notify: true, Timeout: monitor})
+	if watches.Probe = command("probe", look...); first {
+		watches.Probe = command("probe", append(look, "--validate")...)
+	}
 	return []Process{
 		process.does(command("start", "--timeout", start.String()), command("stop", "--timeout", stop.String()), command("stopped", look...), start, stop),
-		member(process.Name+"-monitor", command("watch", watch...), Ready{Notify: true, Timeout: monitor}),
+		watches,
 	}
 }

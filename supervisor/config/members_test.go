@@ -18,12 +18,12 @@ import (
 func own(name string, ready time.Duration, command string) Process {
 	return Process{Name: name, Program: Program{
 		Command: strings.Fields(command), StopSignal: Signal(syscall.SIGTERM), StopTimeout: 5 * time.Second, Ready: Ready{Notify: true, Timeout: ready},
-	}}
+	}, Member: true}
 }
 
 func effect(name string, undoWithin, within time.Duration, command, undo string) Process {
 	p := own(name, within, command)
-	p.Oneshot, p.Ready.Notify, p.Undo, p.UndoTimeout = true, false, strings.Fields(undo), undoWithin
+	p.Oneshot, p.Undo, p.UndoTimeout = true, strings.Fields(undo), undoWithin
 	return p
 }
 
@@ -61,7 +61,7 @@ func TestAddressesBecomeMembersBeforeThePrograms(t *testing.T) {
 		keeps("2001:db8::10-keeper", "understudy address keep --ip 2001:db8::10/64 --device eth0 --announce 5s"),
 	}
 	program := own(MainProcess, 0, "nginx")
-	program.Ready, program.User, program.StopTimeout = Ready{}, "www", 7*time.Second
+	program.Ready, program.User, program.StopTimeout, program.Member = Ready{}, "www", 7*time.Second, false
 	const service = "services: {web: {command: nginx, user: www, stop_timeout: 7s, address: "
 	for text, want := range map[string][]Process{
 		"192.0.2.10}}":       v4,
@@ -114,9 +114,15 @@ func TestResourceAgentsBecomeMembers(t *testing.T) {
 		fs.Command, fs.Undo = words("start", "--timeout "+start.String()), words("stop", "--timeout "+stop.String())
 		fs.Undone, fs.NeedsProof, fs.SurvivesBoot = words("stopped", "--timeout 20s"), more != "", more != ""
 		monitor := own("fs-monitor", 20*time.Second, "")
-		monitor.Command = words("watch", "--timeout 20s")
+		monitor.Command, monitor.Probe = words("watch", "--timeout 20s"), words("probe", "--timeout 20s --validate")
 		if diff := cmp.Diff([]Process{fs, monitor}, got[:2]); diff != "" || len(got) != 3 {
 			t.Errorf("%s: %s", more, diff)
+		}
+		// What a later one needs may not be there yet: only its monitor action is asked.
+		late := expanded(t, "services: {web: {processes: [{name: vip, address: 192.0.2.10}, {name: fs, ocf: '"+agent+
+			"', params: {directory: /srv/my data, device: /dev/vdb}}]}}\n")
+		if diff := cmp.Diff(words("probe", "--timeout 20s"), late[3].Probe); diff != "" {
+			t.Error(diff)
 		}
 	}
 }
@@ -169,9 +175,8 @@ func TestANodeWithoutTheDeviceOfAnAddressLacksIt(t *testing.T) {
 		"{web: {processes: [{name: a, command: 'true', oneshot: true}, {name: vip, address: {ip: 192.0.2.10, device: none7}}]}}": "",
 	} {
 		s := Service{Processes: expanded(t, "services: "+text+"\n")}
-		s.Processes[0].Command = Command{"true"} // this test is no supervisor
 		got := ""
-		if err := s.Lacks(); err != nil {
+		if err := s.LacksDevice(); err != nil {
 			got = err.Error()
 		}
 		if got != want {

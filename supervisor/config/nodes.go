@@ -96,12 +96,18 @@ func (l *loader) check() (warnings []found) {
 		r := *service.Replicated
 		r.Others, service.Replicated = others, &r
 		l.doc.Services[name] = service
+		here, copies := report{says: l.given}, len(others)
+		if r.Address != "" { // else it may be no node of these
+			copies++
+		}
+		if why := r.DoubtfulPositions(copies); why != "" {
+			here.top("services", name, "replicated", "positions_from").warn("%s", why)
+		}
 		if named && r.Address == "" {
-			here := report{says: l.given}
 			here.top("services", name, "nodes").warn("gives the addresses of other nodes' copies, and none for %s: "+
 				"with the same file they do not follow the copy here", l.node)
-			warnings = append(warnings, here.warnings...)
 		}
+		warnings = append(warnings, here.warnings...)
 	}
 	return warnings
 }

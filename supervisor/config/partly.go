@@ -1,13 +1,11 @@
 package config
 
 import (
-	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// LoadPartly reads a configuration for a command that needs only its zookeeper part: faults elsewhere are returned beside the config.
+// LoadPartly reads a configuration for a command that needs only its zookeeper part: faults elsewhere are returned beside the config. It has to be YAML.
 func LoadPartly(name string) (*Config, Faults, error) {
 	r := Read(name, "")
 	if r.Config != nil {
@@ -19,13 +17,6 @@ func LoadPartly(name string) (*Config, Faults, error) {
 		}
 		return c, r.Faults, nil
 	}
-	if r.loader == nil { // not even YAML
-		if src, err := host.read(name); err == nil {
-			if c := newLoader(name, host).load(zookeeperBlock(src)).zookeeper(); c != nil {
-				return c, r.Faults, nil
-			}
-		}
-	}
 	return nil, nil, r.Err()
 }
 
@@ -36,15 +27,4 @@ func (r LoadResult) zookeeper() *Config {
 		return nil
 	}
 	return r.loader.doc.config()
-}
-
-var zookeeperKey = regexp.MustCompile(`(?m)^zookeeper:.*\n(?:(?:[ \t#].*)?\n)*`)
-
-// zookeeperBlock is the lines of the zookeeper part, in their places.
-func zookeeperBlock(src []byte) []byte {
-	at := zookeeperKey.FindIndex(append(src, '\n'))
-	if at == nil {
-		return nil
-	}
-	return append(bytes.Repeat([]byte("\n"), bytes.Count(src[:at[0]], []byte("\n"))), append(src, '\n')[at[0]:at[1]]...)
 }

@@ -12,8 +12,7 @@ func TestTheZooKeeperPartIsReadFromAFaultyFile(t *testing.T) {
 	const servers = "zookeeper:\n  servers: [zk1]\n  # nothing else\n  root: /other\n"
 	for name, c := range map[string]struct{ text, fails string }{
 		"a key misspelt":   {servers + "services: {web: {comand: [sleep, \"1\"]}}\n", ""},
-		"no YAML after it": {servers + "services: {web: {command: [sleep\n", ""},
-		"no YAML before":   {"services: {web: [\n" + servers, ""},
+		"no YAML after it": {servers + "services: {web: {command: [sleep\n", "not YAML"},
 		"nothing else":     {servers, ""},
 		"its own fault":    {"zookeeper: {servers: [zk1], rot: /x}\nservices: {}\n", "unknown key"},
 		"no YAML in it":    {"zookeeper: {servers: [zk1\nservices: {}\n", "not YAML"},

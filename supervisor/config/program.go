@@ -39,7 +39,7 @@ type Process struct {
 	// Oneshot: it counts as ready once it has ended with success; what it did is undone by Undo when the service stops.
 	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end. The next one starts when it has ended with success."`
 	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops. It has to succeed also if there is nothing to undo. Until it succeeds, the node keeps the lock."`
-	Undone  Command `yaml:"undone,flow,omitempty" doc:"A command that shows with exit code 0 that nothing is left to undo. It is asked if an undo has failed, and before undo if a supervisor was killed."`
+	Undone  Command `yaml:"undone,flow,omitempty" doc:"A command that is asked after an undo that failed whether nothing is left to undo. Exit code 0 means yes, 1 no. Anything else, and any output on stderr, means that it does not know, which counts as no."`
 	// NeedsProof is of any process: what it leaves may be beyond this host.
 	NeedsProof   bool `yaml:"needs_proof" doc:"After the loss of this host no delay is a proof that it is dead. Another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved it."`
 	SurvivesBoot bool `yaml:"survives_boot" doc:"What it did outlasts a boot of this host, as a role at a storage server does. The supervisor undoes it when it is started again. Until then no other node starts the service without a fencing method, an agent that answers that it is undone, or an operator."`
@@ -50,6 +50,8 @@ type Process struct {
 	OCF     string            `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command, an OCF resource agent, as PROVIDER:NAME. Its start action runs as a oneshot, stop undoes it, and monitor watches it."`
 	Sets    *Address          `yaml:"-"` // the address that this program of Members sets
 	Keeps   bool              `yaml:"-"` // this program of Members keeps an address
+	Member  bool              `yaml:"-"` // it is a program of Members: it says by its exit code whether this host is fit
+	Probe   Command           `yaml:"-"` // it fails if this host is not fit for what this program of Members watches, within Ready.Timeout for each of its actions
 	Params  map[string]string `yaml:"params,omitempty" doc:"The parameters of the OCF resource agent. All users of the host can see them."`
 }
 
@@ -104,7 +106,7 @@ func (process Process) check(p place) {
 	process.Program.check(p)
 	undo, ready := p.key("undo"), p.key("ready")
 	process.Undo.checkGiven(undo)
-	process.Undone.checkGiven(p.key("undone"))
+	process.checkUndone(p.key("undone"))
 	if len(process.Undone) > 0 && len(process.Undo) == 0 {
 		p.key("undone").fault("goes with undo only")
 	}
@@ -130,6 +132,18 @@ func (process Process) check(p place) {
 		return
 	}
 	checkNotNegative(ready.key("timeout"), process.Ready.Timeout)
+}
+
+// checkUndone warns of what makes a yes of a command that cannot look, such as `! mountpoint`.
+func (process Process) checkUndone(p place) {
+	process.Undone.checkGiven(p)
+	for _, word := range process.Undone {
+		for _, sign := range []string{"!", "||"} {
+			if first, _, _ := strings.Cut(strings.TrimSpace(word), " "); first == sign || sign == "||" && strings.Contains(word, sign) {
+				p.warn("%q: a command that cannot look fails too, and this makes a yes of it: exit with 0 only for a plain yes, with 1 for a plain no", sign)
+			}
+		}
+	}
 }
 
 // checkSurvival refuses that a delay is enough for what survives a boot.
@@ -190,10 +204,9 @@ func checkReloadSignal(p place, signal syscall.Signal) {
 
 // LogFile is where a process's stdout and stderr go; no File means the supervisor's own.
 type LogFile struct {
-	File     string `yaml:"file,omitempty" doc:"The file, an absolute path."`
-	MaxSize  Size   `yaml:"max_size" doc:"The size at which the file is rotated, such as 50MiB."`
-	Keep     int    `yaml:"keep" doc:"How many rotated files are kept."`
-	Compress bool   `yaml:"compress" doc:"Whether rotated files are compressed (gzip). A file that is larger than a rotation leaves it stays as it is."`
+	File    string `yaml:"file,omitempty" doc:"The file, an absolute path."`
+	MaxSize Size   `yaml:"max_size" doc:"The size at which the file is rotated, such as 50MiB."`
+	Keep    int    `yaml:"keep" doc:"How many rotated files are kept."`
 }
 
 // The bounds of log files: a smaller one would be rotated at every line, and nobody would find anything among more.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -12,14 +13,14 @@ import (
 type Replicated struct {
 	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy, as a host's name or an address. Default: the host's name. Once nodes gives it for any other node, this node follows no other address and no other node."`
 	Role          Command       `yaml:"role,flow,omitempty" doc:"Shows what the copy on this node is, by exit code 0 for a follower and 8 for the primary. Anything else means that it is not known."`
-	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes, as one number, or nothing where that is not known. If UNDERSTUDY_ACTIVE_ADDRESS is set, it is not known while the copy does not follow that primary."`
+	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes, as one number, the word same where the program cannot tell but has lost nothing, or nothing where that is not known. If UNDERSTUDY_ACTIVE_ADDRESS is set, it is not known while the copy does not follow that primary."`
 	Promote       Command       `yaml:"promote,flow,omitempty" doc:"Makes the copy on this node the primary. It is done once role reports a primary."`
 	Follow        Command       `yaml:"follow,flow,omitempty" doc:"Has the copy on this node follow the primary in UNDERSTUDY_ACTIVE_ADDRESS. It may be run again at any time."`
 	Demote        Command       `yaml:"demote,omitempty,flow" doc:"Makes the primary on this node a follower before another copy is promoted in a planned switchover. It is done once role reports a follower. Without it, or if it fails, the program is stopped and started as a follower."`
 	Prepare       Command       `yaml:"prepare,omitempty,flow" doc:"Makes the stopped copy's data such that it can follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, as pg_rewind does. It runs before a start beside a primary whose data this copy may not have, without a time limit."`
 	Reclone       Command       `yaml:"reclone,omitempty,flow" doc:"Replaces the stopped copy's data by the primary's, after prepare or follow has failed attempts times in a row. It has no time limit."`
 	Attempts      int           `yaml:"attempts" doc:"How many times in a row follow may fail before the copy is stopped and prepared. After as many failures of prepare the copy is recloned."`
-	PositionsFrom int           `yaml:"positions_from,omitempty" doc:"How many copies must have reported their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none. Default: all but one of the nodes that ever had a copy, except those that were forgotten."`
+	PositionsFrom int           `yaml:"positions_from,omitempty" doc:"How many copies must have reported their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none. The first promotion needs all of them. Default: all but one of the nodes that ever had a copy, except those that were forgotten."`
 	MaxLag        Size          `yaml:"max_lag" doc:"How far behind the best copy one may be, by their positions, that is promoted for its priority."`
 	SeenBy        *SeenBy       `yaml:"seen_by,omitempty" doc:"The nodes whose copies follow look at the primary from outside. If enough of them cannot reach it, another copy is promoted."`
 	Interval      time.Duration `yaml:"interval" doc:"How often role and position are asked."`
@@ -104,6 +105,16 @@ func (r *Replicated) check(p, service place, w written) {
 	checkPositive(p.key("timeout"), r.Timeout)
 	checkAbsolute(p.key("state_dir"), r.StateDir)
 	r.checkTogether(p, service, w)
+}
+
+// DoubtfulPositions says what it takes that so few positions show the newest data of so many copies; "": it is safe where each write is on two
+// copies before it is acknowledged.
+func (r *Replicated) DoubtfulPositions(copies int) string {
+	if r.PositionsFrom == 0 || r.PositionsFrom >= copies-1 {
+		return ""
+	}
+	return fmt.Sprintf("%d positions of %d copies show the newest data only where each write is on %d copies before it is acknowledged: write %d otherwise, or leave positions_from out",
+		r.PositionsFrom, copies, copies-r.PositionsFrom+1, copies-1)
 }
 
 // checkTogether refuses what a replicated service cannot have.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +84,21 @@ func TestTheAddressOfThePrimaryIsFilledIn(t *testing.T) {
 		})
 		if got != want {
 			t.Errorf("%s: %s, want %s", given, got, want)
+		}
+	}
+}
+
+// Two positions of three copies are enough where two hold each write. With a fourth copy they are not.
+func TestTooFewPositionsForSoManyCopiesAreDoubtful(t *testing.T) {
+	for _, c := range []struct {
+		given, copies int
+		says          string
+	}{
+		{0, 9, ""}, {2, 3, ""}, {1, 2, ""}, {1, 1, ""}, {3, 2, ""}, {2, 4, "each write is on 3 copies"}, {1, 3, "write 2 otherwise"},
+	} {
+		r := &Replicated{PositionsFrom: c.given}
+		if got := r.DoubtfulPositions(c.copies); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%+v: %s", c, got)
 		}
 	}
 }

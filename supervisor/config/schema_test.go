@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -109,45 +107,5 @@ func TestDocsNameEveryKey(t *testing.T) {
 		if !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("the docs do not name the limit %s", name)
 		}
-	}
-}
-
-// Of the examples in README and docs each has to load: those that are indented, or have a key of `replicated`, are parts of a service.
-func TestExamplesInTheDocsLoad(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-			src := block[1]
-			if strings.HasPrefix(src, "#") || strings.Contains(src, "include:") || strings.HasPrefix(src, "scrape_configs:") { // Prometheus's
-				continue
-			}
-			n++
-			if strings.HasPrefix(src, "seen_by:") {
-				src = "    replicated:\n      address: 192.0.2.1\n      role: [r]\n      position: [p]\n      promote: [p]\n      follow: [f]\n      " + src
-			}
-			if strings.HasPrefix(src, "    ") {
-				src = "services:\n  s:\n    command: x\n" + src
-			}
-			if !strings.Contains(src, "services:") {
-				src += "services: {}\n"
-			}
-			if !strings.Contains(src, "zookeeper:") {
-				src = head + src
-			}
-			if _, err := load(src); err != nil {
-				t.Errorf("%s: %v\n%s", page, err, src)
-			}
-		}
-	}
-	if n < 15 {
-		t.Errorf("only %d examples", n)
 	}
 }

@@ -20,6 +20,7 @@ type Service struct {
 	OnLoss       OnLoss        `yaml:"on_zookeeper_loss" doc:"What follows when ZooKeeper acknowledges nothing until the lease ends. With stop, the programs are stopped. With failsafe, they continue as long as every other node of the service, asked through its agent, sees no ZooKeeper either and agrees not to start the service. Requires fencing.agent, on all nodes. A change takes effect at the next activation."`
 	GraceDelay   time.Duration `yaml:"grace_delay" doc:"How long to wait before the program starts, if the previous active node cannot be asked and no other proof shows that its program is dead."`
 	ReloadSignal Signal        `yaml:"reload_signal" doc:"What 'understudy reload' sends to each process of the service."`
+	ReloadCheck  Command       `yaml:"reload_check,flow,omitempty" doc:"A command that runs before the reload signal, as the program's user and for 30s at most. Unless it ends with success, no signal is sent, and 'understudy reload' fails."`
 	Restart      Restart       `yaml:"restart" doc:"What follows when a process ends without an order."`
 	Health       HealthCheck   `yaml:"health,omitempty" doc:"A check of the running service. A service that fails it is restarted here, and after restart.give_up_after failures it is given to another node."`
 	Precheck     Precheck      `yaml:"precheck,omitempty" doc:"A check on a standby. While it fails, the node does not wait for the lock."`
@@ -68,6 +69,7 @@ func (w written) check(p place) {
 	checkNotNegative(p.key("grace_delay"), s.GraceDelay)
 	s.OnLoss.check(p.key("on_zookeeper_loss"))
 	checkReloadSignal(p.key("reload_signal"), syscall.Signal(s.ReloadSignal))
+	s.ReloadCheck.checkGiven(p.key("reload_check"))
 	s.Restart.check(p.key("restart"))
 	s.Health.check(p.key("health"))
 	s.Precheck.check(p.key("precheck"))

@@ -14,7 +14,7 @@ type ZooKeeper struct {
 	SessionTimeout    time.Duration   `yaml:"session_timeout" doc:"How long after its last sign of life a node's session expires, and other nodes take over."`
 	MinSessionTimeout time.Duration   `yaml:"min_session_timeout,omitempty" doc:"The shortest session timeout that any server may grant, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if no supervisor has read the grant. A session with a smaller grant is ended. Default: not known."`
 	Auth              *ZooKeeperAuth  `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created is for their owner only."`
-	TrustedNetwork    bool            `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. With auth, and unless this is true, a session's end does not prove that a previous active node has stopped, because such a client could have ended the session early. A node that cannot ask the previous one then waits for at least 7/12 + 1/20 of the session timeout. Without auth this has no effect, because the network counts as trusted."`
+	TrustedNetwork    bool            `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. It ends the warnings of that, and changes nothing else."`
 	TLS               *ZooKeeperTLS   `yaml:"tls,omitempty" doc:"Speak TLS with the servers. The key servers then lists their secure ports. {} trusts the authorities that this host trusts."`
 }
 

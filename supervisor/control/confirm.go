@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -42,6 +43,8 @@ func (c *Cluster) Confirm(ctx context.Context, service, node string, how Confirm
 type Confirming struct {
 	By    string
 	Force bool // although the node's agent answers that the program is alive
+	// EffectsGone: the operator has seen that what the record lists besides the program is gone, too (Confirmable).
+	EffectsGone bool
 	// Ask asks the node's agent, which kills the program if it can. alive: it sees the program alive. nil: the agent cannot be asked.
 	Ask func(ctx context.Context, b election.BreadCrumb, token int64) (alive bool, err error)
 }
@@ -54,36 +57,62 @@ type confirming struct {
 	how  Confirming
 }
 
-func (o confirming) run(ctx context.Context) (Confirmation, error) {
+// ErrEffects says that a record lists what its program did beside its processes, and nobody has looked at that.
+var ErrEffects = errors.New("its record lists what the program did beside its processes")
+
+// Confirmable looks whether there is anything to confirm, as Confirm does, and changes nothing. Pending says so, and look what has to be true
+// besides the death of the program.
+func (c *Cluster) Confirmable(ctx context.Context, service, node string) (look []string, pending bool, err error) {
+	if _, err := c.Services(ctx, service); err != nil {
+		return nil, false, err
+	}
+	_, trail, why, err := confirming{znodes: c.znodes, p: election.Paths{Root: c.root, Service: service}, node: node}.examine(ctx)
+	there, elsewhere := looks(trail.Effects)
+	return slices.Concat(there, elsewhere), err == nil && why == "", err
+}
+
+// examine reads the facts, and refuses what cannot be sworn. why: there is nothing to confirm.
+func (o confirming) examine(ctx context.Context) (facts facts, trail breadCrumb, why string, err error) {
 	p, node, service := o.p, o.node, o.p.Service
+	if facts, err = o.inspect(ctx); err != nil {
+		return facts, trail, "", err
+	}
+	trail = parseCrumb(facts.crumb)
+	switch {
+	case !facts.crumb.exists:
+		why, err = fmt.Sprintf("no fencing of %s is pending for %s: there is no record of an active node", node, service), o.known(ctx)
+	case trail.Node == "":
+		err = fmt.Errorf("the record of the active node of %s cannot be read, so it is unknown whose program it is about: "+
+			"when none runs anywhere, delete %s by hand", service, p.Crumb())
+	case trail.Node != node:
+		why, err = elsewhere(service, node, trail, facts.lock), o.known(ctx, trail.Node)
+	case trail.writtenBy(facts.lock):
+		err = facts.refuse(node, "holds the lock of "+service)
+	case trail.writtenBy(facts.node), trail.Session == "" && facts.connected(): // of which nobody knows whether it is that session's
+		err = facts.refuse(node, "is registered")
+	case trail.writtenBy(facts.member):
+		path := p.Members() + "/" + node
+		err = fmt.Errorf("%w. If %s is still there then, delete that znode by hand", facts.refuse(node, "holds "+path), path)
+	case trail.Leftover.Known && facts.sameMachine() && facts.serves():
+		err = fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor deletes the record itself; "+
+			"to confirm it all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
+	}
+	return facts, trail, why, err
+}
+
+func (o confirming) run(ctx context.Context) (Confirmation, error) {
+	node, service := o.node, o.p.Service
 	for tries := range patience {
 		if err := backOff(ctx, tries); err != nil {
 			return Confirmation{}, err
 		}
-		facts, err := o.inspect(ctx)
-		if err != nil {
-			return Confirmation{}, err
+		facts, trail, why, err := o.examine(ctx)
+		if err != nil || why != "" {
+			return Confirmation{Why: why}, err
 		}
-		trail := parseCrumb(facts.crumb)
-		switch {
-		case !facts.crumb.exists:
-			return Confirmation{Why: fmt.Sprintf("no fencing of %s is pending for %s: there is no record of an active node", node, service)}, o.known(ctx)
-		case trail.Node == "":
-			return Confirmation{}, fmt.Errorf("the record of the active node of %s cannot be read, so it is unknown whose program it is about: "+
-				"when none runs anywhere, delete %s by hand", service, p.Crumb())
-		case trail.Node != node:
-			return Confirmation{Why: elsewhere(service, node, trail, facts.lock)}, o.known(ctx, trail.Node)
-		case trail.writtenBy(facts.lock):
-			return Confirmation{}, facts.refuse(node, "holds the lock of "+service)
-		case trail.writtenBy(facts.node), trail.Session == "" && facts.connected(): // of which nobody knows whether it is that session's
-			return Confirmation{}, facts.refuse(node, "is registered")
-		case trail.writtenBy(facts.member):
-			path := p.Members() + "/" + node
-			return Confirmation{}, fmt.Errorf("%w. If %s is still there then, delete that znode by hand",
-				facts.refuse(node, "holds "+path), path)
-		case trail.Leftover.Known && facts.sameMachine() && facts.serves():
-			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor deletes the record itself; "+
-				"to confirm it all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
+		if there, elsewhere := looks(trail.Effects); len(there)+len(elsewhere) > 0 && !o.how.EffectsGone {
+			return Confirmation{}, fmt.Errorf("%w: nothing is done. Look whether it is so that %s. Then add --effects-gone", ErrEffects,
+				strings.Join(slices.Concat(there, elsewhere), ", and "))
 		}
 		asked, err := o.ask(ctx, trail)
 		if err != nil {

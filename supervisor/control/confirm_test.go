@@ -15,7 +15,7 @@ import (
 
 func (b *bed) confirm(service, node string) Confirmation {
 	b.Helper()
-	got, err := b.c.Confirm(b.Context(), service, node, Confirming{By: "me@op"})
+	got, err := b.c.Confirm(b.Context(), service, node, Confirming{By: "me@op", EffectsGone: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestWhatItsSupervisorSeesAliveIsNotConfirmed(t *testing.T) {
 			wants = append(wants, "connected")
 		}
 		fresh.put(election.NodesDir(root)+"/one", election.Node{Node: "one", Host: "h", Machine: machine}, flags)
-		got, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"})
+		got, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op", EffectsGone: true})
 		if done := err == nil && got.Done; done != confirmed || b.has(paths("db").Crumb()) == confirmed {
 			t.Errorf("on %s: %+v, %v", name, got, err)
 		}

@@ -25,6 +25,7 @@ type CopyStatus struct {
 	Asked     *time.Time            `json:"position_at,omitempty"`  // when it was asked
 	Behind    *uint64               `json:"behind,omitempty"`       // the primary's newest position; nil: not known
 	Sees      *election.SeenPrimary `json:"sees_primary,omitempty"` // nil: it does not say
+	Same      bool                  `json:"same,omitempty"`         // it cannot tell its position, and has lost nothing since it did
 }
 
 // What a copy is.
@@ -64,8 +65,6 @@ func copiesOf(v ServiceStatus, told map[string]election.CopyReport, nodes []Node
 			c.Is, c.Why = CopyUnknown, NothingReported
 		case one.Promoted != 0 && one.Promoted == v.Token && node == v.Active:
 			c.Is, c.Why, c.Promotion, c.Toward = CopyPrimary, "", v.Token, 0
-		case c.Is == "" && c.Why == "": // of an older version
-			c.Is = CopyFollower
 		case c.Is == "":
 			c.Is = CopyUnknown
 		}
@@ -74,6 +73,14 @@ func copiesOf(v ServiceStatus, told map[string]election.CopyReport, nodes []Node
 			if known && c.Is != CopyPrimary && said.Token == v.Token {
 				behind := primary.Position - min(primary.Position, said.Position)
 				c.Behind = &behind
+			}
+		}
+		if c.Same = v.Active == "" && one.Same; v.Active == "" && one.Position != nil { // asked since no copy is promoted
+			c.Position, c.Asked = one.Position, nil
+		} else if c.Same {
+			c.Position, c.Asked = nil, nil
+			if one.Had != 0 {
+				c.Position = &one.Had
 			}
 		}
 		if one.Sees != nil && one.Sees.Token == v.Token && c.Is != CopyPrimary {
@@ -111,12 +118,18 @@ func (c CopyStatus) words(v ServiceStatus, now time.Time) string {
 	}
 	if c.Position != nil {
 		text := fmt.Sprintf("position %d", *c.Position)
+		if v.Active == "" {
+			text += noData(*c.Position)
+		}
 		if c.Asked != nil && now.Sub(*c.Asked) > oldPosition {
 			text += fmt.Sprintf(" %v ago", now.Sub(*c.Asked).Round(time.Second))
 		}
 		if parts = append(parts, text); c.Behind != nil {
 			parts = append(parts, fmt.Sprintf("%d behind", *c.Behind))
 		}
+	}
+	if c.Same {
+		parts = append(parts, "has lost nothing")
 	}
 	switch {
 	case c.Sees == nil:
@@ -126,6 +139,14 @@ func (c CopyStatus) words(v ServiceStatus, now time.Time) string {
 		parts = append(parts, "does not reach the primary ("+c.Sees.Why+")")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// noData is what a position of 0 means.
+func noData(position uint64) string {
+	if position == 0 {
+		return " (no data)"
+	}
+	return ""
 }
 
 // PositionAge is how old the primary's newest position is; false: there is none.

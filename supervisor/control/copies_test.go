@@ -75,15 +75,73 @@ func TestWithoutAPrimaryNoCopyIsBehind(t *testing.T) {
 	at := func(token int64) map[string]election.At {
 		return map[string]election.At{"db": {Token: token, Position: 5}}
 	}
-	told := map[string]election.CopyReport{"a": {Role: "follower", Followed: 9, Promoted: 9}, "b": {Role: "follower", Followed: 9}, "c": {Role: "follower"}, "old": {}}
+	told := map[string]election.CopyReport{"a": {Role: "follower", Followed: 9, Promoted: 9}, "b": {Role: "follower", Followed: 9}, "c": {Role: "follower"}}
 	nodes := []NodeStatus{{Node: "a", At: at(9)}, {Node: "b", At: at(9)}}
 	for _, v := range []ServiceStatus{{Service: "db", Token: 0}, {Service: "db", Active: "a", Token: 12}} {
 		for _, c := range copiesOf(v, told, nodes, began) {
-			want := map[string]string{"a": "follower, data of promotion 9, position 5", "b": "follower, data of promotion 9, position 5", "c": "follower, has followed no promotion", "old": "follower, has followed no promotion"}[c.Node]
+			want := map[string]string{"a": "follower, data of promotion 9, position 5", "b": "follower, data of promotion 9, position 5", "c": "follower, has followed no promotion"}[c.Node]
 			if c.Words != want || c.Behind != nil {
 				t.Errorf("%+v: %+v, want %q", v, c, want)
 			}
 		}
+	}
+}
+
+// Before the first promotion status shows what each copy has, and the operator's word that would do.
+func TestBeforeTheFirstPromotionStatusShowsWhatEachCopyHas(t *testing.T) {
+	b := newBed(t)
+	s := b.session()
+	s.claim("db")
+	why := "no copy was promoted before, and the first promotion needs every node's report: 2 of 3 copies have reported their position (c: it has reported nothing)"
+	s.member("db", "a", "standby", why)
+	s.member("db", "b", "standby", why)
+	folder, zero, ten := paths("db").Copies(), uint64(0), uint64(10)
+	s.put(folder, struct{}{}, 0)
+	s.put(folder+"/a", election.CopyReport{Role: "follower", Position: &zero, Vacancy: 3}, zk.FlagEphemeral)
+	s.put(folder+"/b", election.CopyReport{Role: "follower", Position: &ten, Vacancy: 3}, zk.FlagEphemeral)
+	s.member("db", "d", "standby", why)
+	s.put(folder+"/d", election.CopyReport{Role: "follower", Same: true, Had: 9, Vacancy: 3}, zk.FlagEphemeral)
+	s.put(paths("db").Known(), nil, 0)
+	s.put(paths("db").Known()+"/c", nil, 0)
+	v := b.status("db").Services[0]
+	var got []string
+	for _, c := range v.Copies {
+		got = append(got, c.Node+": "+c.Words)
+	}
+	if want := "a: follower, has followed no promotion, position 0 (no data)\nb: follower, has followed no promotion, position 10\nc: unknown (it has reported nothing)\nd: follower, has followed no promotion, position 9, has lost nothing"; strings.Join(got, "\n") != want {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+	first := v.Problems[len(v.Problems)-1]
+	for _, p := range v.Problems {
+		if strings.Contains(p.What, "no copy is promoted") {
+			first = p
+		}
+	}
+	if !strings.Contains(first.What, why) || first.Hint != "Start the nodes that are missing. If they are lost, choose the copy to begin with:" || strings.Join(first.Do.Words, " ") != "understudy switchover db --to NODE --first" {
+		t.Errorf("%+v", first)
+	}
+	for to, want := range map[string]string{
+		"b": "", "a": "the copy on a has no data, and that on b has some (--force promotes it all the same)", "c": "an unknown node",
+	} {
+		_, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: to, First: true, Tell: func(string) {}})
+		if (err == nil) != (want == "") || to != "c" && err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("to %s: %v", to, err)
+		}
+	}
+	s.put(paths("plain").Copies(), election.Promotion{Token: 5}, 0)
+	s.claim("plain")
+	s.member("plain", "a", "standby", "")
+	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "plain", To: "a", First: true}); err == nil || !strings.Contains(err.Error(), "a copy of plain was promoted before") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What a node says of its config is a warning.
+func TestStatusWarnsOfAConfigThatMayLoseData(t *testing.T) {
+	v := ServiceStatus{Service: "db", Active: "a", Told: map[string]election.CopyReport{"a": {Doubt: "2 positions of 4 copies"}, "b": {}}}
+	v.Members = []MemberStatus{{Node: "a", Role: "active", Health: "ok"}, {Node: "b", Role: "standby", Health: "ok"}}
+	if got := Problems(v, began); len(got) != 1 || got[0].Level != Warning || got[0].What != "The config of a may lose data: 2 positions of 4 copies." {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -257,6 +257,9 @@ func (s Status) NodeNames() (all []string) {
 	for _, d := range s.Drained {
 		all = append(all, d.Node)
 	}
+	for _, g := range s.Gone {
+		all = append(all, g.Node)
+	}
 	for _, v := range s.Services {
 		all = slices.Concat(all, names(v.Members), v.Known)
 		if v.Fencing != nil && v.Fencing.Node != "" {

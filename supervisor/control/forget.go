@@ -26,18 +26,26 @@ func (c *Cluster) Forget(ctx context.Context, name string) (what string, err err
 			return "service", c.forgetService(ctx, v)
 		}
 	}
-	known := s.NodeNames()
-	for _, v := range s.Services {
-		known = append(known, v.Service)
-	}
-	if !slices.Contains(known, name) {
-		return "", &UnknownError{"service or node", name, known}
+	if !slices.Contains(s.NodeNames(), name) {
+		return "", &UnknownError{"service or node to forget", name, s.Forgettable()}
 	}
 	return "node", c.forgetNode(ctx, s, name)
 }
 
-// forgetNode removes the order that drains a node, and the node from the lists of those that have a copy: nothing else of a node outlasts
-// its session.
+// Forgettable are the services and nodes that do not live.
+func (s Status) Forgettable() (all []string) {
+	for _, v := range s.Services {
+		if lives(v) == "" {
+			all = append(all, v.Service)
+		}
+	}
+	return append(all, slices.DeleteFunc(s.NodeNames(), func(node string) bool {
+		return s.Connected(node) || slices.ContainsFunc(s.Services, func(v ServiceStatus) bool { return v.Involves(node) })
+	})...)
+}
+
+// forgetNode removes what of a node outlasts its session: the order that drains it, and the node from the lists of those that are known and of
+// those that have a copy.
 func (c *Cluster) forgetNode(ctx context.Context, s Status, node string) error {
 	if s.Connected(node) {
 		return refused("%s is connected: stop its supervisor first", node)
@@ -55,8 +63,12 @@ func (c *Cluster) forgetNode(ctx context.Context, s Status, node string) error {
 			return err
 		}
 	}
-	_, err := c.remove(ctx, path.Join(election.DrainedDir(c.root), node))
-	return err
+	for _, dir := range []string{election.DrainedDir(c.root), election.KnownDir(c.root)} {
+		if _, err := c.remove(ctx, path.Join(dir, node)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forgetService deletes a service's znodes in one transaction. A node that joins at the same time has made one of its own, and the

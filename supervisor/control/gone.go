@@ -1,59 +1,83 @@
 package control
 
 import (
-	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"understudy/election"
 )
 
-// Gone is a node that was active lately, and is not connected now.
-type Gone struct {
-	Node   string          `json:"node"`
-	Since  *time.Time      `json:"since"`  // the end of its activation; nil: it is not known
-	Reason election.Reason `json:"reason"` // why that ended
+// GoneNode is a node that is known, and not connected.
+type GoneNode struct {
+	Node     string     `json:"node"`
+	Host     string     `json:"host"`
+	Seen     *time.Time `json:"last_seen"` // by ZooKeeper's clock, up to election.KnownEvery before its end
+	Services []string   `json:"services"`  // that it could run
+	Bare     int        `json:"without_standby"`
+
+	held bool // its program may still run: it cannot be forgotten
 }
 
-// searchedActivations is in how many activations a node that is gone is looked for.
-const searchedActivations = 4
-
-// gone finds the nodes that are missed where no node is active, or none stands by.
-func (c *Cluster) gone(ctx context.Context, v *ServiceStatus, nodes []NodeStatus) error {
-	if v.Active != "" && v.standby() {
-		return nil
-	}
-	p := election.Paths{Root: c.root, Service: v.Service}
-	names, err := c.children(ctx, p.History())
-	if err != nil {
-		return err
-	}
-	slices.Sort(names)
-	slices.Reverse(names)
-	for _, name := range names[:min(len(names), searchedActivations)] {
-		n, err := c.read(ctx, p.History()+"/"+name)
-		if err != nil {
-			return err
-		}
-		a := parseActivation(n.data)
-		here := slices.ContainsFunc(nodes, func(n NodeStatus) bool { return n.Node == a.Node })
-		if !n.exists || a.Node == "" || here || v.Involves(a.Node) && v.Fencing == nil ||
-			slices.ContainsFunc(v.Gone, func(g Gone) bool { return g.Node == a.Node }) {
-			continue
-		}
-		v.Gone = append(v.Gone, Gone{a.Node, a.End, a.Reason})
-	}
-	return nil
+func parseGone(name string, z znode) GoneNode {
+	k := election.ReadKnown(z.data)
+	return GoneNode{Node: name, Host: k.Host, Seen: when(time.UnixMilli(z.stat.Mtime).UTC()), Services: append([]string{}, k.Services...)}
 }
 
-func (g Gone) problem(now time.Time) Problem {
-	what := g.Node + " was active, and is not connected any more"
-	if g.Since != nil {
-		what = fmt.Sprintf("%s was active until%s, and is not connected now", g.Node, agoWords(g.Since, now))
+// miss keeps those of the known nodes that are not connected and that could run one of the services asked for, and tells these services of
+// them.
+func (s *Status) miss(known []GoneNode, asked bool) {
+	for _, g := range known {
+		could := false
+		for i := range s.Services {
+			v := &s.Services[i]
+			g.held = g.held || v.Fencing != nil && v.Fencing.Node == g.Node
+			if !slices.Contains(g.Services, v.Service) || s.Connected(g.Node) {
+				continue
+			}
+			could = true
+			v.Gone = append(v.Gone, g.Node)
+			if v.bare() {
+				g.Bare++
+			}
+		}
+		if !s.Connected(g.Node) && (could || !asked) {
+			s.Gone = append(s.Gone, g)
+		}
 	}
-	if g.Reason != "" {
-		what += " (" + plain.Replace(string(g.Reason)) + ")"
+}
+
+// bare reports whether no node could take the service although it is to be taken.
+func (s ServiceStatus) bare() bool { return !s.Paused && !s.HasStandby() }
+
+// Words say what is missing.
+func (g GoneNode) Words(now time.Time) string {
+	words := g.Node + " is gone"
+	if g.Seen != nil {
+		words += ", last seen" + agoWords(g.Seen, now)
 	}
-	return Problem{Level: Warning, What: what + "."}
+	switch g.Bare {
+	case 0:
+		return words + "."
+	case 1:
+		return words + ": 1 service has no standby."
+	}
+	return fmt.Sprintf("%s: %d services have no standby.", words, g.Bare)
+}
+
+// areGone says of nodes that they are.
+func areGone(nodes []string) string {
+	if len(nodes) == 1 {
+		return nodes[0] + " is gone"
+	}
+	return strings.Join(nodes, ", ") + " are gone"
+}
+
+// Forget is the command that takes it off the lists; empty: that is refused, or a client has chosen its name.
+func (g GoneNode) Forget() Remedy {
+	if g.held {
+		return Remedy{}
+	}
+	return remedy("understudy forget", "", g.Node)
 }

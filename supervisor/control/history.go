@@ -99,7 +99,7 @@ func chain(service string, written []election.Activation, lock znode, now time.T
 		if w.End != nil && w.EndMin == nil && w.EndMax == nil && i+1 < len(written) && w.End.Equal(written[i+1].Start) {
 			a.End = nil // the next activation wrote its own start: the end is not known
 		}
-		ready := a.ready()
+		ready := a.Ready
 		if a.Started != nil && a.Ready != nil {
 			a.ReadyMs = millis(a.Ready.Sub(*a.Started))
 			if w.HookMs > 0 {
@@ -127,16 +127,6 @@ func chain(service string, written []election.Activation, lock znode, now time.T
 	return all
 }
 
-// ready is when the programs were ready, or nil if they never were. Older versions did not write it, and had programs that are ready at
-// once in mind.
-func (a *HistoryEntry) ready() *time.Time {
-	if a.Started == nil {
-		ready := a.Start.Add(time.Duration(a.FenceMs) * time.Millisecond)
-		return &ready
-	}
-	return a.Ready
-}
-
 // since measures what lies between the previous activation that ran and this one.
 func (a *HistoryEntry) since(previous *HistoryEntry, ready time.Time) {
 	started := ready
@@ -148,7 +138,7 @@ func (a *HistoryEntry) since(previous *HistoryEntry, ready time.Time) {
 	case a.Fenced.Confirmed() && previous.End != nil && previous.End.After(started):
 		a.OverlapMs = millis(previous.End.Sub(started))
 		previous.EndMin, previous.EndMax = nil, nil // it ran on without heartbeats
-		previous.RanMs, previous.RanMinMs, previous.RanMaxMs = millis(previous.End.Sub(*previous.ready())), nil, nil
+		previous.RanMs, previous.RanMinMs, previous.RanMaxMs = millis(previous.End.Sub(*previous.Ready)), nil, nil
 		return
 	case a.Fenced.Fenced() && end.exact() && end.min.After(started): // its node proved the death later than this one
 		end = span{max: &started}

@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -75,16 +76,15 @@ var severity = map[string]int{Fault: 0, Warning: 1}
 
 func problemsOf(v ServiceStatus, now time.Time) []Problem {
 	problems := append([]Problem{}, whole(v)...)
-	for _, g := range v.Gone {
-		problems = append(problems, g.problem(now))
-	}
 	for _, m := range v.Members {
 		if f, ok := unwell(v, m, now); ok {
 			problems = append(problems, f)
 		}
 	}
-	for _, k := range v.Kept {
-		problems = append(problems, k.problem())
+	for _, node := range slices.Sorted(maps.Keys(v.Told)) {
+		if why := v.Told[node].Doubt; why != "" {
+			problems = append(problems, Problem{Level: Warning, Node: node, What: fmt.Sprintf("The config of %s may lose data: %s.", node, why)})
+		}
 	}
 	if h := v.Handing; h != nil {
 		problems = append(problems, Problem{
@@ -101,7 +101,7 @@ func whole(v ServiceStatus) (problems []Problem) {
 		problems = append(problems, Problem{Level: level, What: what, Hint: hint, Do: do})
 	}
 	resume := remedy("understudy resume", "", v.Service)
-	able := v.standby()
+	able := v.HasStandby()
 	at, unpromoted := v.unpromoted()
 	if v.Stray != "" {
 		add(Fault, "DOWN: the lock belongs to no session, so no node can take it. It was made by hand. Delete "+v.Stray+".", "", Remedy{})
@@ -118,7 +118,14 @@ func whole(v ServiceStatus) (problems []Problem) {
 		problems = append(problems, unfenced(v))
 	case v.Active == "" && (v.Paused || v.Lock != ""): // said, or a matter of a moment
 	case v.Active == "" && able && unpromoted != "":
-		add(Warning, fmt.Sprintf("No node is active yet, because no copy is promoted. The reason on %s is: %s.", at, unpromoted), "", Remedy{})
+		hint, do := "", Remedy{}
+		if v.First {
+			hint, do = "Start the nodes that are missing. If they are lost, choose the copy to begin with:", remedy("understudy switchover", "", v.Service, "--to", "NODE")
+			if len(do.Words) > 0 {
+				do.Words = append(do.Words, "--first")
+			}
+		}
+		add(Warning, fmt.Sprintf("No node is active yet, because no copy is promoted. The reason on %s is: %s.", at, unpromoted), hint, do)
 	case v.Active == "" && able:
 		add(Warning, "No node is active yet. A standby is about to take it.", "", Remedy{})
 	case v.Active == "" && len(v.Members) > 0:
@@ -127,6 +134,8 @@ func whole(v ServiceStatus) (problems []Problem) {
 		add(Fault, "DOWN: no supervisor that has this service in its config is connected.",
 			"On its hosts, systemctl status understudy shows whether it runs, and why not. If no config has the service any more:",
 			remedy("understudy forget", "", v.Service))
+	case !able && !v.Paused && len(v.Gone) > 0:
+		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. %s.", v.Active, areGone(v.Gone)), "", Remedy{})
 	case !able && !v.Paused && len(v.Members) > 1:
 		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. None of the other nodes can take it now.", v.Active), "", Remedy{})
 	case !able && !v.Paused && v.FromFile:
@@ -151,7 +160,7 @@ func unwell(v ServiceStatus, m MemberStatus, now time.Time) (Problem, bool) {
 		default:
 			f.What += " It tries again later."
 		}
-		if strings.HasPrefix(m.Why, string(election.ChildDone)) {
+		if m.Cause == election.ChildDone {
 			f.What += " A program that should keep running must stay in the foreground."
 		}
 		if v.Fencing == nil {
@@ -214,7 +223,7 @@ func unfenced(v ServiceStatus) Problem {
 	}
 	problem := Problem{
 		Level: Fault, Do: remedy("understudy fence confirm", "", v.Service, "--node", f.Node),
-		Hint: "Check " + f.Node + " first: it is off, or no process of the program is left there. If you are wrong, two copies run. Then:",
+		Hint: f.check() + ". Then:",
 	}
 	switch {
 	case v.Paused:

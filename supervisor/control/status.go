@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ type Status struct {
 	Services []ServiceStatus `json:"services"`
 	Nodes    []NodeStatus    `json:"nodes"`
 	Drained  []DrainedNode   `json:"drained,omitempty"` // connected or not
+	Gone     []GoneNode      `json:"gone,omitempty"`    // until they are forgotten
 	Where    string          `json:"-"`                 // the root, and a server that was asked
 }
 
@@ -33,7 +33,7 @@ type ServiceStatus struct {
 	Lock    string         `json:"lock"` // the node that holds the lock: not active yet while it is fencing
 	Fencing *FencingStatus `json:"fencing"`
 	Members []MemberStatus `json:"members"`
-	Gone    []Gone         `json:"gone,omitempty"` // only where no node is active, or none stands by
+	Gone    []string       `json:"-"` // nodes that could run it, and are not connected
 	// Failsafe names the nodes by whose promises the active one would go on, should ZooKeeper be gone; none: it would not.
 	Failsafe []string `json:"failsafe,omitempty"`
 	// Files groups its nodes by the config files that they run, the largest group first; none: they are the same.
@@ -41,12 +41,11 @@ type ServiceStatus struct {
 	Copies   []CopyStatus `json:"copies,omitempty"` // of a replicated service
 	Problems []Problem    `json:"faults"`
 	Stray    string       `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
-	Kept     []Kept       `json:"-"`
 	FromFile bool         `json:"-"` // its active node has it from a config file
-	Held     Heartbeat    `json:"-"` // what the lock and the breadcrumb of its holder show
 
 	Told  map[string]election.CopyReport `json:"-"` // of copies
 	Known []string                       `json:"-"` // the nodes that have, or had, a copy
+	First bool                           `json:"-"` // no copy was promoted before
 }
 
 // Involves reports whether a node has a part in the service.
@@ -55,11 +54,12 @@ func (s ServiceStatus) Involves(node string) bool {
 		slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return m.Node == node })
 }
 
-// standby reports whether another node could take the service now.
-func (s ServiceStatus) standby() bool {
-	return slices.ContainsFunc(s.Members, func(m MemberStatus) bool {
-		return m.Node != s.Active && m.Role == election.RoleStandby && m.Health == election.HealthOK && m.Drained == nil
-	})
+// HasStandby reports whether another node could take the service now.
+func (s ServiceStatus) HasStandby() bool { return slices.ContainsFunc(s.Members, s.StandsBy) }
+
+// StandsBy reports whether a node could take the service from the active one now.
+func (s ServiceStatus) StandsBy(m MemberStatus) bool {
+	return m.Node != s.Active && m.Role == election.RoleStandby && m.Health == election.HealthOK && m.Drained == nil
 }
 
 // unpromoted is why no copy of a replicated service is promoted, as the first node says that knows it; empty: no node says so.
@@ -87,6 +87,8 @@ type FencingStatus struct {
 	By    string     `json:"by"` // empty: nobody holds the lock
 	Since *time.Time `json:"since"`
 	Token int64      `json:"token"`
+
+	effects election.Effects // that its record lists
 }
 
 // MemberStatus is a candidate's own word on itself. A node that holds the lock and has not said anything yet is one too.
@@ -98,15 +100,16 @@ type MemberStatus struct {
 	Why    string          `json:"why"`
 	Since  *time.Time      `json:"since"`
 	// Restarts counts the program's starts after its first in this activation; Exit is how the newest run before ended, and Exited when.
-	Restarts int          `json:"restarts"`
-	Exit     string       `json:"last_exit,omitempty"`
-	Exited   *time.Time   `json:"last_exit_at,omitempty"`
-	Retry    *time.Time   `json:"retry,omitempty"`   // when a node that failed tries again
-	Drained  *DrainedNode `json:"drained,omitempty"` // nil: it is not
-	Token    int64        `json:"-"`                 // of the activation that it speaks of; 0: it does not say
-	Never    bool         `json:"-"`                 // it is never a candidate, by its own config
-	Demoted  bool         `json:"-"`                 // that is why it says something though it stands by
-	Logs     bool         `json:"-"`                 // `understudy logs` shows its output there
+	Restarts int             `json:"restarts"`
+	Exit     string          `json:"last_exit,omitempty"`
+	Exited   *time.Time      `json:"last_exit_at,omitempty"`
+	Retry    *time.Time      `json:"retry,omitempty"`   // when a node that failed tries again
+	Drained  *DrainedNode    `json:"drained,omitempty"` // nil: it is not
+	Token    int64           `json:"-"`                 // of the activation that it speaks of; 0: it does not say
+	Never    bool            `json:"-"`                 // it is never a candidate, by its own config
+	Cause    election.Reason `json:"-"`                 // of its failure
+	Demoted  bool            `json:"-"`                 // that is why it says something though it stands by
+	Logs     bool            `json:"-"`                 // `understudy logs` shows its output there
 }
 
 // NodeStatus is a supervisor that is connected.
@@ -117,7 +120,7 @@ type NodeStatus struct {
 	Version  string     `json:"version"`
 	Contain  string     `json:"contain"`
 	Fault    string     `json:"config_fault"`         // why its changed config is not taken up
-	Config   string     `json:"config,omitempty"`     // the file; empty: it has none, or an older version does not say
+	Config   string     `json:"config,omitempty"`     // the file; empty: it has none
 	Sum      string     `json:"config_sum,omitempty"` // of the file's content, and of all that it includes
 	Warnings []string   `json:"warnings"`             // dangerous settings there
 	Since    *time.Time `json:"since"`
@@ -130,14 +133,18 @@ type NodeStatus struct {
 }
 
 // Status reads the services named, or all.
-func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
-	names, err := c.Services(ctx, names...)
+func (c *Cluster) Status(ctx context.Context, asked ...string) (Status, error) {
+	names, err := c.Services(ctx, asked...)
 	if err != nil {
 		return Status{}, err
 	}
 	s := Status{Services: make([]ServiceStatus, len(names)), Where: c.root + " on " + c.conn.Server()}
-	err = all(len(names)+2, func(i int) (err error) {
+	var known []GoneNode
+	err = all(len(names)+3, func(i int) (err error) {
 		switch i {
+		case len(names) + 2:
+			known, err = list(ctx, c.znodes, election.KnownDir(c.root), parseGone)
+			return err
 		case len(names) + 1:
 			s.Drained, err = list(ctx, c.znodes, election.DrainedDir(c.root), parseDrained)
 			return err
@@ -151,11 +158,9 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 	if err != nil {
 		return s, err
 	}
-	gone := silent(s.Nodes, Heartbeat{}, "")
-	for i, n := range s.Nodes {
-		if s.Nodes[i].Silent = gone[n.Beat.Session] != ""; s.Nodes[i].Silent {
-			s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, fmt.Sprintf("session %s has sent no heartbeat for two session timeouts, but ZooKeeper keeps it; "+
-				"if this lasts, delete %s/%s, so that the node can come back", election.SessionName(n.Beat.Session), election.NodesDir(c.root), n.Node))
+	for i := range s.Nodes {
+		if s.Nodes[i].Silent = silent(s.Nodes, i); s.Nodes[i].Silent {
+			s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, "its session has sent no heartbeat for two session timeouts, but ZooKeeper keeps it; if a service comes back from it again and again, delete its mark in preferred/ of that service")
 		}
 	}
 	if differ := unlike(s.Nodes); differ != "" {
@@ -166,19 +171,20 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 			}
 		}
 	}
-	err = all(len(names), func(i int) error {
-		v := &s.Services[i]
-		for m := range v.Members {
-			v.Members[m].Drained = s.drained(v.Members[m].Node)
+	for i := range s.Services {
+		for m := range s.Services[i].Members {
+			s.Services[i].Members[m].Drained = s.drained(s.Services[i].Members[m].Node)
 		}
-		err := cmp.Or(c.keep(ctx, v, s.Nodes), c.gone(ctx, v, s.Nodes))
+	}
+	s.miss(known, len(asked) > 0)
+	for i := range names {
+		v := &s.Services[i]
 		v.Files = filesOf(*v, s.Nodes)
 		v.Copies = copiesOf(*v, v.Told, s.Nodes, time.Now())
 		v.FromFile = slices.ContainsFunc(s.Nodes, func(n NodeStatus) bool { return n.Node == v.Active && n.Config != "" })
 		v.Problems = Problems(*v, time.Now())
-		return err
-	})
-	return s, err
+	}
+	return s, nil
 }
 
 // one reads one service, which has to exist.
@@ -196,6 +202,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 	var members []MemberStatus
 	var told map[string]election.CopyReport
 	var known []string
+	var first bool
 	err := all(6, func(i int) (err error) {
 		switch i {
 		case 0:
@@ -205,7 +212,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 		case 2:
 			orders, err = c.read(ctx, p.Control())
 		case 3:
-			told, err = c.copies(ctx, name)
+			told, first, err = c.copies(ctx, name)
 		case 4:
 			known, err = c.children(ctx, p.Known())
 		default:
@@ -217,7 +224,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 		return ServiceStatus{}, err
 	}
 	s := describe(name, lock, crumb, members)
-	s.Told, s.Known = told, known
+	s.Told, s.Known, s.First = told, known, first
 	o := election.ParseControl(orders.data)
 	if o.Paused {
 		s.Paused, s.Order = true, o.Words()
@@ -238,12 +245,10 @@ func describe(name string, lock, crumb znode, members []MemberStatus) ServiceSta
 	if lock.exists {
 		_ = json.Unmarshal(lock.data, &holder) // a lock that says nothing is a lock
 		s.Lock = cmp.Or(holder.Node, "unknown")
-		s.Held = Heartbeat{Session: lock.stat.EphemeralOwner, At: lock.stat.Ctime}
 	}
 	trail := parseCrumb(crumb)
 	switch {
 	case lock.exists && trail.writtenBy(lock):
-		s.Held.Timeout = trail.SessionMs
 		s.Active, s.Host, s.Pid, s.Token = s.Lock, holder.Host, holder.Pid, tokenOf(lock)
 		s.Since = when(holder.Since)
 		if trail.Failsafe.Binds() {
@@ -252,7 +257,9 @@ func describe(name string, lock, crumb znode, members []MemberStatus) ServiceSta
 			}
 		}
 	case crumb.exists:
-		s.Fencing = &FencingStatus{Node: trail.Node, Host: trail.Host, By: s.Lock, Token: trail.token, Since: when(holder.Since)}
+		s.Fencing = &FencingStatus{
+			Node: trail.Node, Host: trail.Host, By: s.Lock, Token: trail.token, Since: when(holder.Since), effects: trail.Effects,
+		}
 	}
 	if s.Lock != "" && !slices.ContainsFunc(members, func(m MemberStatus) bool { return m.Node == s.Lock }) {
 		role := election.RoleClaiming
@@ -319,14 +326,14 @@ func (b breadCrumb) writtenBy(held znode) bool {
 func parseMember(name string, z znode) MemberStatus {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(z.data, &m)
-	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Never: m.Ineligible(), Logs: m.Logs,
+	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Cause: m.Cause, Never: m.Never, Logs: m.Logs,
 		Restarts: m.Restarts, Exit: m.Exit, Exited: m.Exited, Retry: m.Retry, Demoted: m.Demoted != nil}
 }
 
 func parseNode(name string, z znode) NodeStatus {
 	var n election.Node
 	_ = json.Unmarshal(z.data, &n)
-	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Session: n.SessionMs, Restart: n.NeedsRestart(),
+	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Session: n.SessionMs, Restart: n.Restart,
 		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.SessionMs}, At: n.Copies}
 }
 

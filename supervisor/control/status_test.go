@@ -142,11 +142,11 @@ func TestHistoryIsNewestFirstWithGaps(t *testing.T) {
 	a.activate("db", "node-2")
 	lock, _ := b.c.read(t.Context(), paths("db").Lock())
 	end := began.Add(time.Minute)
-	closed := end.Add(time.Minute) // by the next one, which took the time of its own start
+	second, closed := end.Add(12*time.Millisecond), end.Add(time.Minute) // by the next one, which took the time of its own start
 	for _, e := range []election.Activation{
-		{Node: "node-1", Token: 1, Start: began, End: &end, Reason: "stop asked", Fenced: "no breadcrumb was left"},
-		{Node: "node-3", Token: 2, Start: end.Add(12 * time.Millisecond), End: &closed, Reason: "lost"},
-		{Node: "node-2", Token: lock.stat.Czxid, Start: end.Add(time.Minute), Fenced: "grace"},
+		{Node: "node-1", Token: 1, Start: began, Started: &began, Ready: &began, End: &end, Reason: "stop asked", Fenced: "no breadcrumb was left"},
+		{Node: "node-3", Token: 2, Start: second, Started: &second, Ready: &second, End: &closed, Reason: "lost"},
+		{Node: "node-2", Token: lock.stat.Czxid, Start: closed, Started: &closed, Ready: &closed, Fenced: "grace"},
 	} {
 		a.put(paths("db").History()+"/n_", e, zk.FlagSequence)
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +28,7 @@ type SwitchoverRequest struct {
 	Service string
 	To      string // empty: the first node that takes it
 	Force   bool   // although the target does not look fit
+	First   bool   // Force, where no copy was promoted before
 	By      string
 	Tell    func(step string) // progress, in words
 }
@@ -36,7 +39,11 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 	if err != nil {
 		return ServiceStatus{}, err
 	}
-	copies, err := c.copies(ctx, h.Service)
+	copies, first, err := c.copies(ctx, h.Service)
+	if err == nil && h.First {
+		err = begins(h, copies, first)
+		h.Force = true
+	}
 	if err != nil {
 		return v, err
 	}
@@ -85,14 +92,40 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 	return v, nil
 }
 
-// copies are what nodes say of their copies of a replicated service; nil: it is not one.
-func (c *Cluster) copies(ctx context.Context, service string) (map[string]election.CopyReport, error) {
+// begins reports whether a service may begin with an operator's choice of a copy. An empty one never wins over one with data.
+func begins(h SwitchoverRequest, copies map[string]election.CopyReport, first bool) error {
+	mine := copies[h.To].Position
+	switch {
+	case copies == nil:
+		return refused("%s is not replicated: --first is for the first promotion of a copy", h.Service)
+	case !first:
+		return refused("a copy of %s was promoted before: --first is for the first promotion (--force promotes NODE whatever data it has)", h.Service)
+	case mine == nil || *mine != 0:
+		return nil
+	}
+	for _, node := range slices.Sorted(maps.Keys(copies)) {
+		if p := copies[node].Position; p != nil && *p != 0 {
+			return refused("the copy on %s has no data, and that on %s has some (--force promotes it all the same)", h.To, node)
+		}
+	}
+	return nil
+}
+
+// copies are what nodes say of their copies of a replicated service; nil: it is not one. first: none was promoted before.
+func (c *Cluster) copies(ctx context.Context, service string) (said map[string]election.CopyReport, first bool, err error) {
 	path := election.Paths{Root: c.root, Service: service}.Copies()
 	folder, err := c.read(ctx, path)
 	if err != nil || !folder.exists {
-		return nil, err
+		return nil, false, err
 	}
-	said := map[string]election.CopyReport{}
+	if len(folder.data) > 0 {
+		var newest election.Promotion
+		err := json.Unmarshal(folder.data, &newest)
+		first = err == nil && newest.Token == 0
+	} else {
+		first = true
+	}
+	said = map[string]election.CopyReport{}
 	_, err = list(ctx, c.znodes, path, func(node string, n znode) election.CopyReport {
 		about, err := election.ReadCopyReport(node, n.data)
 		if err != nil {
@@ -101,7 +134,7 @@ func (c *Cluster) copies(ctx context.Context, service string) (map[string]electi
 		said[node] = about
 		return about
 	})
-	return said, err
+	return said, first, err
 }
 
 // risk says what is lost when a copy is promoted whatever data it has.
@@ -110,17 +143,40 @@ func risk(v ServiceStatus, to string, copies map[string]election.CopyReport) str
 		return fmt.Sprintf("%s is promoted whatever data it has: writes of %s that it lacks are lost", to, v.Active)
 	}
 	var all []string
-	for _, m := range v.Members {
-		switch about := copies[m.Node]; {
-		case about.Position == nil:
-			all = append(all, m.Node+" has not reported its position")
-		case about.Toward != 0:
-			all = append(all, fmt.Sprintf("%s has position %d, and may lack data of promotion %d", m.Node, *about.Position, about.Toward))
-		default:
-			all = append(all, fmt.Sprintf("%s has position %d of promotion %d", m.Node, *about.Position, about.Followed))
-		}
+	nodes := slices.Concat(names(v.Members), v.Known)
+	slices.Sort(nodes)
+	for _, node := range slices.Compact(nodes) {
+		all = append(all, node+" "+dataOf(copies[node]))
 	}
 	return to + " is promoted whatever data it has, and what only others have is lost: " + strings.Join(all, "; ")
+}
+
+// dataOf is what data a copy has, as its node says.
+func dataOf(about election.CopyReport) string {
+	of := ""
+	if about.Followed != 0 {
+		of = fmt.Sprintf(" of promotion %d", about.Followed)
+	}
+	switch {
+	case about.Same && about.Had > 0:
+		return fmt.Sprintf("had position %d%s, and has lost nothing", about.Had, of)
+	case about.Same:
+		return "has data" + of + ", and does not tell its position"
+	case about.Position == nil && about.Had > 0:
+		return fmt.Sprintf("has not reported its position, which was %d%s%s", about.Had, of, inBrackets(about.Why))
+	case about.Position == nil:
+		return "has not reported its position" + inBrackets(about.Why)
+	case about.Toward != 0:
+		return fmt.Sprintf("has position %d, and may lack data of promotion %d", *about.Position, about.Toward)
+	}
+	return fmt.Sprintf("has position %d%s%s", *about.Position, of, noData(*about.Position))
+}
+
+func inBrackets(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
 }
 
 // waits tells whether a node waits for the lock. One that is paused may not have heard yet that the pause is over.
@@ -135,14 +191,8 @@ func because(m MemberStatus) string {
 	if m.Why == "" {
 		return ""
 	}
-	return ", " + strings.TrimPrefix(plain.Replace(m.Why), "unhealthy: ")
+	return ", " + strings.TrimPrefix(m.Why, "unhealthy: ")
 }
-
-// plain are words for codes that nodes write.
-var plain = strings.NewReplacer("former active may be alive", "the previous node's program may be alive",
-	"child failed: the program ended: ", "the program failed: ", "child done: the program ended: ", "the program ended: ",
-	"its child was known to be dead", "its program was known to be dead",
-	"child failed", "the program failed", "child done", "the program ended", "child ran once", "the program ran once")
 
 func names(members []MemberStatus) (all []string) {
 	for _, m := range members {
@@ -181,7 +231,7 @@ func (c *Cluster) Switchover(ctx context.Context, h SwitchoverRequest) (to strin
 		if paused = o.Paused; paused { // since it was looked at: it would be followed when that ends, whenever that is
 			return o, false
 		}
-		o.Switchover = &election.Switchover{Order: order, From: before.Active, To: h.To, Force: h.Force, Deadline: deadline.UTC()}
+		o.Switchover = &election.Switchover{Order: order, From: before.Active, To: h.To, Force: h.Force || h.First, Deadline: deadline.UTC()}
 		return o, true
 	})
 	defer takeBack(ctx, c.znodes, h.Service, order.ID) // also when another became active before it was written

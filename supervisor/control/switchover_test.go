@@ -137,13 +137,13 @@ func TestASwitchoverThatComesBackSaysWhy(t *testing.T) {
 		two.crumb("db", "two")
 		two.become("db", election.Member{Node: "two", Role: "active", Health: "failing", Why: "no such file", Token: b.token("db")})
 		told("two has taken it, and it is failing, no such file")
-		two.become("db", election.Member{Node: "two", Role: "failed", Health: "failed", Why: "child failed: no such file"})
+		two.become("db", election.Member{Node: "two", Role: "failed", Health: "failed", Why: "no such file"})
 		two.release("db")
 		one.lock("db", "one")
 		one.crumb("db", "one")
 		one.become("db", election.Member{Node: "one", Role: "active", Health: "ok", Token: b.token("db")})
 	})
-	if err == nil || !strings.Contains(err.Error(), "db is active again on one: two had taken it, and failed, the program failed: no such file") {
+	if err == nil || !strings.Contains(err.Error(), "db is active again on one: two had taken it, and failed, no such file") {
 		t.Errorf("%v", err)
 	}
 }
@@ -153,12 +153,12 @@ func TestAServiceThatNobodyCanHaveIsForcedUponANode(t *testing.T) {
 	b := newBed(t)
 	two := b.session()
 	two.claim("db")
-	two.member("db", "two", "failed", "child failed: exit code 1")
+	two.member("db", "two", "failed", "the program ended: exit code 1")
 	if err := b.c.Restart(t.Context(), "db", "me"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no node is active") {
 		t.Errorf("restart: %v", err)
 	}
 	for _, to := range []string{"", "two"} {
-		if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: to}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is failed, the program failed: exit code 1") {
+		if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: to}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is failed, the program ended: exit code 1") {
 			t.Errorf("to %q: %v", to, err)
 		}
 	}
@@ -183,12 +183,16 @@ func TestACopyIsForcedThoughOthersHaveMoreData(t *testing.T) {
 	folder, position, greater := paths("db").Copies(), uint64(90), uint64(95)
 	two.put(folder, election.Promotion{Token: 7}, 0)
 	two.put(folder+"/one", election.CopyReport{Node: "one", Followed: 7, Position: &position}, 0)
+	two.put(folder+"/three", election.CopyReport{Node: "three", Followed: 7, Had: 92, Why: "it has lost data: its position is 1, and was 92"}, 0)
+	two.put(folder+"/four", election.CopyReport{Node: "four", Followed: 7, Had: 93, Same: true}, 0)
+	one.member("db", "three", "standby", "")
+	one.member("db", "four", "standby", "")
 	two.put(folder+"/two", election.CopyReport{Node: "two", Followed: 7, Toward: 8, Position: &greater}, 0)
 	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is standby, the copy on one may have newer data than that on two (--to NODE --force promotes NODE whatever data it has)") {
 		t.Errorf("%v", err)
 	}
 	to, err := b.switches(20*time.Second, SwitchoverRequest{To: "two", Force: true}, func(told func(string) bool) {
-		told("two is promoted whatever data it has, and what only others have is lost: one has position 90 of promotion 7; two has position 95, and may lack data of promotion 8")
+		told("two is promoted whatever data it has, and what only others have is lost: four had position 93 of promotion 7, and has lost nothing; one has position 90 of promotion 7; three has not reported its position, which was 92 of promotion 7 (it has lost data: its position is 1, and was 92); two has position 95, and may lack data of promotion 8")
 		two.lock("db", "two")
 		two.crumb("db", "two")
 		two.become("db", election.Member{Node: "two", Role: "active", Health: "ok", Token: b.token("db")})

@@ -15,7 +15,10 @@ type Told struct {
 	Toward   int64   // it was told to follow this promotion, and it is not known whether it has the data; 0: that is over
 	Tied     bool    // it was told last to follow the copy that was promoted last: it may have followed that promotion on its own
 	Position *uint64 // how far its data goes; nil: that is not known, which is not 0
-	Why      string  // it has none
+	Same     bool    // its data goes at least that far: it has lost nothing, and cannot tell how much it has
+	Led      bool    // it was the copy that was promoted as Followed: no other one has more of that promotion
+	Empty    bool    // it has no data at all
+	Why      string  // it has no position
 	Stands   bool    // its node would take the lock
 	Priority int
 	Chosen   bool // an operator wants it
@@ -32,13 +35,14 @@ type Rules struct {
 }
 
 // Need is how many copies must have told their position, where the config gives so many (0: it does not), and so many are listed. By default
-// all but one have to. Before any promotion one copy alone is not enough: others may be about to come, as after ZooKeeper has lost its data.
+// all but one have to. Before any promotion all that are listed have to (Judge), and one alone is not enough: others may be about to come, as
+// after ZooKeeper has lost its data.
 func Need(given, listed int, promoted int64) int {
 	switch {
 	case given > 0:
 		return given
 	case promoted == 0:
-		return max(listed-1, 2)
+		return 2
 	}
 	return max(listed-1, 1)
 }
@@ -74,9 +78,25 @@ func (r Rules) mayHave(t Told) int64 {
 // while its node did not see it. Of two that may have done so, the position decides.
 func (r Rules) mayBeNewer(t, best Told) bool {
 	beyond := func(followed, bestHas int64) bool {
-		return followed > 0 && cmp.Or(cmp.Compare(t.Era, best.Era), cmp.Compare(followed, bestHas), cmp.Compare(*t.Position, *best.Position)) > 0
+		return followed > 0 && cmp.Or(cmp.Compare(t.Era, best.Era), cmp.Compare(followed, bestHas), further(t, best)) > 0
 	}
 	return r.Promoted != 0 && (beyond(t.Toward, best.Followed) || r.tied(t) && beyond(r.Promoted, r.mayHave(best)))
+}
+
+// further compares how far two copies' data of one promotion may go.
+func further(t, best Told) int {
+	switch {
+	case best.Led && best.Same:
+		return -1
+	case t.Same && !best.Led:
+		return 1
+	}
+	return cmp.Compare(*t.Position, *best.Position)
+}
+
+// mayHaveMore reports whether a copy of the same promotion may have more data than the best one, because it cannot tell how much it has.
+func mayHaveMore(t, best Told) bool {
+	return t.Same && t.Node != best.Node && t.Era == best.Era && t.Followed == best.Followed && further(t, best) > 0
 }
 
 // setBack reports whether ZooKeeper's data may be an older copy, of before a loss: then the newest promotion that it names is not the newest
@@ -98,14 +118,20 @@ func (r Rules) eras(all []Told) int {
 
 // newer orders copies by their data, and equal ones by name.
 func (r Rules) newer(a, b Told) int {
-	return cmp.Or(cmp.Compare(a.Era, b.Era), cmp.Compare(a.Followed, b.Followed), cmp.Compare(*a.Position, *b.Position),
-		cmp.Compare(r.mayHave(a), r.mayHave(b)), strings.Compare(b.Node, a.Node))
+	return cmp.Or(cmp.Compare(a.Era, b.Era), cmp.Compare(a.Followed, b.Followed), one(a.Led && a.Same)-one(b.Led && b.Same), cmp.Compare(*a.Position, *b.Position),
+		one(a.Led)-one(b.Led), cmp.Compare(r.mayHave(a), r.mayHave(b)), strings.Compare(b.Node, a.Node))
 }
 
 // Judge compares what was told. The order of the copies does not matter.
 func (r Rules) Judge(all []Told) Verdict {
 	if i := slices.IndexFunc(all, func(t Told) bool { return t.Forced && t.Stands }); i >= 0 {
 		return Verdict{Node: all[i].Node, Forced: true}
+	}
+	if len(all) > 0 && !slices.ContainsFunc(all, func(t Told) bool { return !t.Empty }) { // there is nothing to lose
+		r.Promoted, all = 0, slices.Clone(all)
+		for i := range all {
+			all[i].Era, all[i].Followed, all[i].Position = 0, 0, new(uint64)
+		}
 	}
 	var known []Told
 	var unknown []string
@@ -121,8 +147,13 @@ func (r Rules) Judge(all []Told) Verdict {
 		}
 	}
 	slices.Sort(unknown)
-	if need := max(r.From, 1); len(known) < need {
-		why := fmt.Sprintf("%d of %d copies have reported their position", len(known), need)
+	need := max(r.From, 1)
+	because := ""
+	if r.Promoted == 0 { // any of them may be the one with the data, and nothing else says which
+		need, because = max(need, len(all)), "no copy was promoted before, and the first promotion needs every node's report: "
+	}
+	if len(known) < need {
+		why := fmt.Sprintf("%s%d of %d copies have reported their position", because, len(known), need)
 		if len(unknown) > 0 {
 			why += " (" + strings.Join(unknown, "; ") + ")"
 		}
@@ -136,19 +167,15 @@ func (r Rules) Judge(all []Told) Verdict {
 		return Verdict{Why: "no copy is known to have the data of a primary"}
 	}
 	best := slices.MaxFunc(sure, r.newer)
-	var open []string
-	for _, t := range known {
-		if r.mayBeNewer(t, best) {
-			open = append(open, t.Node)
-		}
+	if why := open(known, best, r.mayBeNewer, "it may have followed the lost primary"); why != "" {
+		return Verdict{Why: why}
 	}
-	if len(open) > 0 {
-		slices.Sort(open)
-		return Verdict{Why: fmt.Sprintf("the copy on %s may have newer data than that on %s: it may have followed the lost primary", strings.Join(open, ", "), best.Node)}
+	if why := open(sure, best, mayHaveMore, "it has been restarted, and cannot tell how far its data goes"); why != "" {
+		return Verdict{Why: why}
 	}
 	var fit []Told
 	for _, t := range sure {
-		if t.Stands && t.Era == best.Era && t.Followed == best.Followed && r.mayHave(t) == r.mayHave(best) && *best.Position-*t.Position <= r.MaxLag {
+		if t.Stands && t.Era == best.Era && t.Followed == best.Followed && r.mayHave(t) == r.mayHave(best) && (t.Node == best.Node || !best.Same && *best.Position-*t.Position <= r.MaxLag) {
 			fit = append(fit, t)
 		}
 	}
@@ -165,9 +192,24 @@ func (r Rules) Judge(all []Told) Verdict {
 	return Verdict{Node: first.Node}
 }
 
+// open says which copies may have data that the best one lacks, and why; "": none.
+func open(all []Told, best Told, may func(t, best Told) bool, why string) string {
+	var nodes []string
+	for _, t := range all {
+		if may(t, best) {
+			nodes = append(nodes, t.Node)
+		}
+	}
+	if len(nodes) == 0 {
+		return ""
+	}
+	slices.Sort(nodes)
+	return fmt.Sprintf("the copy on %s may have newer data than that on %s: %s", strings.Join(nodes, ", "), best.Node, why)
+}
+
 // preferred orders copies that may be promoted.
 func (r Rules) preferred(a, b Told) int {
-	return cmp.Or(chosen(a)-chosen(b), cmp.Compare(a.Priority, b.Priority), r.newer(a, b))
+	return cmp.Or(one(a.Chosen)-one(b.Chosen), cmp.Compare(a.Priority, b.Priority), r.newer(a, b))
 }
 
 // unknown is why a copy does not count.
@@ -181,8 +223,8 @@ func (r Rules) unknown(t Told) string {
 	return "it has not followed any promoted copy yet"
 }
 
-func chosen(t Told) int {
-	if t.Chosen {
+func one(yes bool) int {
+	if yes {
 		return 1
 	}
 	return 0

@@ -23,6 +23,9 @@ func TestTheNewestDataWins(t *testing.T) {
 	tied := func(c Told) Told { c.Tied = true; return c }
 	gives := func(c Told) Told { c.Gives = true; return c }
 	leaves := func(c Told) Told { c.Stands = false; return c }
+	same := func(c Told) Told { c.Same = true; return c }
+	empty := func(c Told) Told { c.Empty = true; return c }
+	led := func(c Told) Told { c.Led = true; return c }
 	for name, c := range map[string]struct {
 		rules Rules
 		all   []Told
@@ -36,9 +39,26 @@ func TestTheNewestDataWins(t *testing.T) {
 		"an emptied copy does not win":              {Rules{Promoted: 5}, []Told{preferred(copyOf("a", 5, at(0))), copyOf("b", 5, at(7))}, "b", ""},
 		"a new copy has no place among the others":  {Rules{Promoted: 5, From: 1}, []Told{copyOf("a", 0, at(1000))}, "", "0 of 1 copies have reported their position (a: it has not followed any promoted copy yet)"},
 		"unless nobody ever was promoted":           {Rules{From: 2}, []Told{copyOf("a", 0, at(0)), copyOf("b", 0, at(1))}, "b", ""},
+		"the first promotion waits for every node":  {Rules{From: 2}, []Told{copyOf("a", 0, at(0)), copyOf("b", 0, at(1)), {Node: "c", Why: "it has reported nothing"}}, "", "no copy was promoted before, and the first promotion needs every node's report: 2 of 3 copies have reported their position (c: it has reported nothing)"},
+		"and for as many as the config gives":       {Rules{From: 2}, []Told{copyOf("a", 0, at(1))}, "", "no copy was promoted before, and the first promotion needs every node's report: 1 of 2 copies have reported their position"},
+		"or for an operator's word":                 {Rules{From: 2}, []Told{forced(copyOf("a", 0, at(1))), {Node: "c"}}, "a", ""},
+		"an empty copy does not win that either":    {Rules{}, []Told{preferred(copyOf("a", 0, at(0))), same(copyOf("b", 0, at(1))), copyOf("c", 0, at(0))}, "b", ""},
+		"and of two with data nobody knows":         {Rules{}, []Told{same(copyOf("a", 0, at(1))), same(copyOf("b", 0, at(1)))}, "", "the copy on b may have newer data than that on a: it has been restarted, and cannot tell how far its data goes"},
+		"all restarted, and one led":                {Rules{Promoted: 5, From: 2}, []Told{same(led(copyOf("a", 5, at(10)))), same(preferred(copyOf("b", 5, at(12)))), same(copyOf("c", 5, at(11)))}, "a", ""},
+		"and all others are within max_lag":         {Rules{Promoted: 5, From: 2, MaxLag: 100}, []Told{same(led(copyOf("a", 5, at(10)))), preferred(copyOf("b", 5, at(12)))}, "a", ""},
+		"the one that led has lost nothing":         {Rules{Promoted: 5, From: 2}, []Told{led(copyOf("a", 5, at(12))), same(copyOf("b", 5, at(11)))}, "a", ""},
+		"and cannot take the service":               {Rules{Promoted: 5, From: 2}, []Told{leaves(same(led(copyOf("a", 5, at(12))))), copyOf("b", 5, at(12))}, "", "the copy on a has the newest data, but its node cannot take the service"},
+		"it led an earlier promotion":               {Rules{Promoted: 5, From: 2}, []Told{same(led(copyOf("a", 4, at(99)))), copyOf("b", 5, at(1))}, "b", ""},
+		"one restarted, and nobody led":             {Rules{Promoted: 5, From: 2}, []Told{same(copyOf("a", 5, at(10))), copyOf("b", 5, at(12))}, "", "the copy on a may have newer data than that on b: it has been restarted, and cannot tell how far its data goes"},
+		"or had as much already":                    {Rules{Promoted: 5, From: 2}, []Told{same(copyOf("a", 5, at(12))), preferred(copyOf("b", 5, at(12)))}, "a", ""},
+		"or had followed an earlier promotion":      {Rules{Promoted: 5, From: 2}, []Told{same(copyOf("a", 4, at(99))), copyOf("b", 5, at(1))}, "b", ""},
+		"or was on its way, and the leader is here": {Rules{Promoted: 5, From: 2}, []Told{same(toward(5, copyOf("a", 4, at(1)))), led(same(copyOf("b", 5, at(9))))}, "b", ""},
+		"or was on its way, and it is not":          {Rules{Promoted: 5, From: 2}, []Told{same(toward(5, copyOf("a", 4, at(1)))), copyOf("b", 5, at(9))}, "", "the copy on a may have newer data than that on b: it may have followed the lost primary"},
+		"all have lost their data, or had none":     {Rules{Promoted: 5, From: 2}, []Told{empty(copyOf("a", 5, nil)), preferred(empty(copyOf("b", 4, nil))), empty(copyOf("c", 5, at(0)))}, "b", ""},
+		"all but one":                               {Rules{Promoted: 5, From: 2}, []Told{empty(copyOf("a", 5, nil)), empty(copyOf("b", 5, nil)), {Node: "c"}}, "", "0 of 2 copies have reported their position (a: it has no position; b: it has no position; c: it has no position)"},
 		"data of an earlier life of the cluster":    {Rules{}, []Told{copyOf("a", 0, at(1000)), copyOf("b", 3, at(1))}, "b", ""},
 		"too few have told":                         {Rules{Promoted: 5, From: 3}, []Told{copyOf("a", 5, at(1)), copyOf("b", 5, at(1))}, "", "2 of 3 copies have reported their position"},
-		"nobody has told":                           {Rules{}, nil, "", "0 of 1 copies have reported their position"},
+		"nobody has told":                           {Rules{Promoted: 5}, nil, "", "0 of 1 copies have reported their position"},
 		"the preferred one within max_lag":          {Rules{Promoted: 5, MaxLag: 10}, []Told{preferred(copyOf("a", 5, at(90))), copyOf("b", 5, at(100))}, "a", ""},
 		"and not beyond it":                         {Rules{Promoted: 5, MaxLag: 10}, []Told{preferred(copyOf("a", 5, at(89))), copyOf("b", 5, at(100))}, "b", ""},
 		"an operator's choice, if it has the data":  {Rules{Promoted: 5}, []Told{preferred(copyOf("a", 5, at(100))), chosen(copyOf("b", 5, at(100)))}, "b", ""},
@@ -97,6 +117,7 @@ func FuzzJudge(f *testing.F) {
 		for ; len(raw) >= 4 && len(all) < 20; raw = raw[4:] {
 			c := Told{
 				Node: strings.Repeat("n", len(all)+1), Priority: int(raw[0] % 4), Followed: int64(raw[1] % 8), Toward: int64(raw[1] >> 3 % 8), Stands: raw[3]&1 > 0, Chosen: raw[3]&4 > 0, Tied: raw[3]&8 > 0, Gives: raw[3]&16 > 0,
+				Same: raw[3]&32 > 0, Led: raw[3]&64 > 0,
 			}
 			if raw[3]&2 > 0 {
 				c.Position = at(uint64(raw[2]))
@@ -119,8 +140,17 @@ func FuzzJudge(f *testing.F) {
 		if c := all[i]; !c.Stands || c.Position == nil || (c.Followed == 0 || c.Toward > 0) && promoted != 0 {
 			t.Fatalf("%+v is promoted", c)
 		}
-		for _, c := range all {
-			if mine := all[i]; mine.Gives && !c.Gives && c.Stands && c.Followed == mine.Followed && c.Position != nil && *c.Position >= *mine.Position && (c.Toward == 0 || promoted == 0) && (c.Tied || !mine.Tied || mine.Followed >= promoted) {
+		led := func(than Told) bool { // all that there is of this promotion
+			return slices.ContainsFunc(all, func(c Told) bool { return c.Led && c.Position != nil && c.Followed == than.Followed })
+		}
+		if all[i].Led && all[i].Same {
+			all[i].Position = at(math.MaxUint64)
+		}
+		for j, c := range all {
+			if mine := all[i]; c.Same && j != i && c.Position != nil && c.Followed == mine.Followed && (c.Toward == 0 || promoted == 0) && (c.Followed > 0 || promoted == 0) && !led(c) {
+				t.Fatalf("%+v is promoted, and %+v may have more", mine, c)
+			}
+			if mine := all[i]; mine.Gives && !mine.Same && !c.Gives && c.Stands && c.Followed == mine.Followed && c.Position != nil && *c.Position >= *mine.Position && (c.Toward == 0 || promoted == 0) && (c.Tied || !mine.Tied || mine.Followed >= promoted) {
 				t.Fatalf("%+v is promoted again, and not %+v", mine, c)
 			}
 			if mine := all[i]; c.Tied && c.Position != nil && c.Followed+c.Toward > 0 && promoted != 0 && mine.Followed <= promoted && c.Followed <= promoted {

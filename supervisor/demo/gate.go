@@ -11,9 +11,8 @@ import (
 type gate struct {
 	net.Listener
 
-	mu     sync.Mutex // guards shut
-	shut   bool
-	opened *sync.Cond
+	shut bool         // by set's caller
+	way  sync.RWMutex // locked while it is shut
 }
 
 func newGate() (*gate, error) {
@@ -21,26 +20,24 @@ func newGate() (*gate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for a node: %w", err)
 	}
-	g := &gate{Listener: l}
-	g.opened = sync.NewCond(&g.mu)
-	return g, nil
+	return &gate{Listener: l}, nil
 }
 
-// set shuts or opens it.
+// set shuts or opens it. One goroutine does.
 func (g *gate) set(shut bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	switch {
+	case shut && !g.shut:
+		g.way.Lock()
+	case !shut && g.shut:
+		g.way.Unlock()
+	}
 	g.shut = shut
-	g.opened.Broadcast()
 }
 
 // pass waits until bytes may pass.
 func (g *gate) pass() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for g.shut {
-		g.opened.Wait()
-	}
+	g.way.RLock()
+	defer g.way.RUnlock()
 }
 
 func (g *gate) Accept() (net.Conn, error) {

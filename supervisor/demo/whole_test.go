@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,7 +47,7 @@ func stage(t *testing.T, out *paper) demo.Config {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("XDG_RUNTIME_DIR", "") // so that what a node notes is in TMPDIR as well, unless root runs it
 	return demo.Config{
-		Nodes: 2, Exe: kit.UnderstudyBinary(t), Call: "understudy", Out: out, Width: func() int { return 0 }, Hurry: make(chan struct{}), Pause: 100 * time.Millisecond,
+		Nodes: 2, Exe: kit.UnderstudyBinary(t), Call: "understudy", Out: out, Hurry: make(chan struct{}), Pause: 100 * time.Millisecond,
 	}
 }
 
@@ -153,6 +154,13 @@ func TestADemoThatHoldsSaysWhatToTryAndStartsAgainWhatIsEnded(t *testing.T) {
 		}
 	}
 	saw("Ctrl-C here ends everything")
+	_, page, _ := strings.Cut(out.String(), "node-1: ")
+	page, _, _ = strings.Cut(page, "\n")
+	if r, err := http.Get(page); err != nil || r.StatusCode != http.StatusOK {
+		t.Errorf("the page %q: %v", page, err)
+	} else {
+		_ = r.Body.Close()
+	}
 	_, rest, _ := strings.Cut(out.String(), "\n  kill -9 ")
 	pid, err := strconv.Atoi(rest[:strings.IndexByte(rest, ' ')])
 	if err != nil {

@@ -1,7 +1,7 @@
 package guard
 
 import (
-	"cmp"
+	"errors"
 	"time"
 )
 
@@ -40,23 +40,38 @@ func (d *Deeds) add(l *lease) {
 		d.Err = l.refused
 	}
 	for _, t := range l.trees {
-		name := cmp.Or(t.name, "a program") // an older supervisor does not give names
 		switch {
 		case t.effects == nil:
 		case t.undone && l.refused != nil:
-			d.Recorded = append(d.Recorded, name)
+			d.Recorded = append(d.Recorded, t.name)
 		case t.undone:
-			d.Undone = append(d.Undone, name)
+			d.Undone = append(d.Undone, t.name)
 		default:
-			d.Left, d.NotUndone = append(d.Left, name), t.err
+			d.Left, d.NotUndone = append(d.Left, t.name), t.whyLeft()
 		}
 		switch {
 		case !t.struck:
 		case t.dead:
-			d.Killed = append(d.Killed, name)
+			d.Killed = append(d.Killed, t.name)
 			d.Took = max(d.Took, t.diedAt-l.endedAt)
 		default:
-			d.Alive = append(d.Alive, name)
+			d.Alive = append(d.Alive, t.name)
 		}
 	}
+}
+
+var (
+	errNotBySupervisor = errors.New("the supervisor could not before it ended, and its log gives the cause")
+	errNoAttempt       = errors.New("no attempt has come to an end")
+)
+
+// whyLeft is why effects are not undone.
+func (t *tree) whyLeft() error {
+	switch {
+	case t.err != nil:
+		return t.err
+	case t.left:
+		return errNotBySupervisor
+	}
+	return errNoAttempt
 }

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"errors"
 	"time"
 )
 
@@ -132,26 +131,4 @@ func (t *Tree) Settle(undone bool) {
 	if t.dead {
 		t.leave()
 	}
-}
-
-// Speaks is the version of what a guardian understands. One that is older than its supervisor is replaced before it is told what it does
-// not know.
-const Speaks = SpeaksMove
-
-// SpeaksEffects is the first version that undoes effects.
-const SpeaksEffects = 1
-
-// SpeaksMove is the first version that moves a tree to another lease.
-const SpeaksMove = 2
-
-// ErrOutdated is why a guardian is replaced by one of this version.
-var ErrOutdated = errors.New("it is of an older version")
-
-// Replace kills a guardian, which is replaced, if both serve: the other one watches meanwhile.
-func (g *Guardians) Replace(at int) bool {
-	if g.stopped || g.lost || g.slots[at].post != serving || g.slots[1-at].post != serving {
-		return false
-	}
-	g.hands.Kill(at, ErrOutdated)
-	return true
 }

@@ -90,7 +90,7 @@ func TestAnUndoThatFailsIsSaidAndTriedAgain(t *testing.T) {
 		t.Errorf("closed %+v", p.closing[closings:])
 	}
 	_, over := p.turn(next, p.closed())
-	if d, tells := p.Deeds(); !over || !tells || !slices.Equal(d.Undone, []string{"a program"}) || len(d.Left) > 0 {
+	if d, tells := p.Deeds(); !over || !tells || !slices.Equal(d.Undone, []string{"db"}) || len(d.Left) > 0 {
 		t.Errorf("over: %v, %+v", over, d)
 	}
 }
@@ -106,7 +106,7 @@ func TestWhatIsUndoneIsToldOnceItsRecordIsGone(t *testing.T) {
 		refused.Closed[i].Err = errors.New("no server")
 	}
 	_, over := p.turn(now, refused)
-	if d, _ := p.Deeds(); !over || len(d.Undone) > 0 || !slices.Equal(d.Recorded, []string{"a program"}) || d.Err == nil {
+	if d, _ := p.Deeds(); !over || len(d.Undone) > 0 || !slices.Equal(d.Recorded, []string{"db"}) || d.Err == nil {
 		t.Errorf("over: %v, %+v", over, d)
 	}
 }
@@ -172,6 +172,19 @@ func TestASessionWithEffectsThatAreLeftIsNotClosed(t *testing.T) {
 	if p.turn(4*time.Second, p.closed()); len(p.leases) > 0 {
 		t.Error("the lease is kept though the supervisor has left it")
 	}
+
+	p = owing(t, Config{}, time.Hour, &mortal{dies: true}) // and what it tells once the supervisor has ended
+	for _, m := range []Message{{Op: OpDrop}, {Op: OpSettled}, {Op: OpFinish}} {
+		if m.Epoch = 1; p.hear(time.Second, m) != nil {
+			t.Fatal(m.Op)
+		}
+	}
+	p.turn(2*time.Second, Events{Orphaned: true})
+	p.turn(2*time.Second+CloseAnyway, Events{})
+	_, over := p.turn(2*time.Second+CloseAnyway, p.closed())
+	if d, _ := p.Deeds(); !over || !slices.Equal(d.Left, []string{"db"}) || d.NotUndone == nil {
+		t.Errorf("over: %v, %+v", over, d)
+	}
 }
 
 // What cannot be held ready is not done, and a new guardian that cannot is not one.
@@ -230,26 +243,5 @@ func TestWhatIsOwedIsToldToANewGuardian(t *testing.T) {
 	}
 	if _, err := e.Owe(0, []byte("n")); err == nil {
 		t.Error("a tree that has ended owes something")
-	}
-}
-
-// Guardians of an older version are replaced one at a time: one always watches.
-func TestOneGuardianAtATimeIsReplacedByANewerOne(t *testing.T) {
-	b := newBureau(t)
-	if !b.Replace(0) || !slices.Equal(b.killed, []int{0}) {
-		t.Fatalf("killed: %v", b.killed)
-	}
-	b.falls(0)
-	if b.Replace(1) {
-		t.Error("the second is killed while nobody else watches")
-	}
-	b.begins(0)
-	b.acks(0)
-	if b.Replace(1) {
-		t.Error("the second is killed before the new one serves")
-	}
-	b.acks(1)
-	if !b.Replace(1) || b.struck > 0 || b.cause(t) != nil {
-		t.Errorf("the second is not replaced, or the lease has ended: %v", b.cause(t))
 	}
 }

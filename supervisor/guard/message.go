@@ -65,7 +65,6 @@ type Message struct {
 	Index    int           `json:"index,omitempty"` // of a guardian, or of a step
 	Grace    time.Duration `json:"grace,omitempty"`
 	Number   int           `json:"number,omitempty"` // stubs only: a signal, errno, wait status or pid
-	Speaks   int           `json:"speaks,omitempty"` // of the answer to a setup
 	OK       bool          `json:"ok,omitempty"`     // it was closed; of an epoch that begins: it is over; of a ping: everything is told
 
 	Along any `json:"-"` // what travels beside it: a descriptor, or what the simulation has in its place

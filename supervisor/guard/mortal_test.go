@@ -96,7 +96,7 @@ func guarding(t *testing.T, cfg Config, deadline time.Duration, boxes ...*mortal
 	for i, b := range boxes {
 		ref := Ref{Pid: i + 1}
 		p.boxes[ref] = b
-		all = append(all, Message{Op: OpTree, Epoch: 1, Tree: uint64(i), Release: []byte{byte('a' + i)}, Box: &ref})
+		all = append(all, Message{Op: OpTree, Epoch: 1, Tree: uint64(i), Release: []byte{byte('a' + i)}, Name: "db", Box: &ref})
 	}
 	for _, m := range all {
 		if err := p.hear(0, m); err != nil {

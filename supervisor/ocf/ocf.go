@@ -2,11 +2,14 @@
 package ocf
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -65,6 +68,9 @@ func (r Resource) environment(action Action) []string {
 			env = append(env, fmt.Sprintf("OCF_RESKEY_CRM_meta_%s=%d", key, d.Milliseconds()))
 		}
 	}
+	if action.probe {
+		env = append(env, "OCF_RESKEY_CRM_meta_interval=0")
+	}
 	for _, param := range slices.Sorted(maps.Keys(r.Params)) {
 		env = append(env, "OCF_RESKEY_"+param+"="+r.Params[param])
 	}
@@ -75,20 +81,41 @@ func (r Resource) environment(action Action) []string {
 type Action struct {
 	Name              string
 	Timeout, Interval time.Duration // 0: it does not say
+	probe             bool          // it is asked where it may never have been started: what it needs may be on a disk that is not mounted
 }
 
-// Failed is an action's exit code.
+// Failed is an action's exit code, with the last line that the agent wrote to stderr.
 type Failed struct {
 	Agent, Action string
 	Code          int
+	Said          string
 }
 
-// NotRunning is the exit code of a monitor action for what is stopped cleanly.
-const NotRunning = 7
+// Exit codes.
+const (
+	unknownAction = 3 // the agent has no such action
+	notInstalled  = 5
+	notRunning    = 7 // of a monitor action, for what is stopped cleanly
+)
+
+// hard are the exit codes that say that this host cannot do it: another one may.
+var hard = []int{2, 4, notInstalled, 6}
+
+// Unfit reports whether an agent has said that this host cannot run what it handles. Whatever else it says is no such answer.
+func Unfit(err error) bool {
+	failed, ok := errors.AsType[*Failed](err)
+	return ok && slices.Contains(hard, failed.Code)
+}
+
+// says reports whether an agent ended with this exit code.
+func says(err error, code int) bool {
+	failed, ok := errors.AsType[*Failed](err)
+	return ok && failed.Code == code
+}
 
 var meanings = map[int]string{
-	1: "it failed", 2: "a parameter is wrong", 3: "the agent does not know this action", 4: "a right is missing", 5: "something is not installed",
-	6: "it is not configured", NotRunning: "it is not running", 8: "it is running as promoted", 9: "it failed as promoted",
+	1: "it failed", 2: "a parameter is wrong", 3: "the agent does not know this action", 4: "a right is missing", notInstalled: "something is not installed",
+	6: "it is not configured", notRunning: "it is not running", 8: "it is running as promoted", 9: "it failed as promoted",
 }
 
 func (e *Failed) Error() string {
@@ -96,50 +123,99 @@ func (e *Failed) Error() string {
 	if meaning := meanings[e.Code]; meaning != "" {
 		text += " (" + meaning + ")"
 	}
+	if e.Said != "" {
+		text += ": " + e.Said
+	}
 	return text
 }
 
 // Run runs an action, with our own output; the error is a *Failed if the agent ended with another code than 0. What it leaves behind
 // when it is killed is the caller's.
 func (r Resource) Run(ctx context.Context, action Action) error {
+	return r.run(ctx, action, os.Stdout, os.Stderr)
+}
+
+// outputPatience is how long the output of an agent that has ended is waited for: what it started may keep that open.
+const outputPatience = 100 * time.Millisecond
+
+// run is Run with other outputs; stdout nil: they are one.
+func (r Resource) run(ctx context.Context, action Action, stdout, stderr io.Writer) error {
 	if action.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, action.Timeout, fmt.Errorf("%s %s: killed, it took longer than %v", r.Agent, action.Name, action.Timeout))
 		defer cancel()
 	}
+	var last lastLine
 	cmd := exec.CommandContext(ctx, r.Path(), action.Name)
-	cmd.Env, cmd.Stdout, cmd.Stderr = r.environment(action), os.Stdout, os.Stderr
-	return r.told(ctx, action.Name, cmd.Run())
-}
-
-func (r Resource) told(ctx context.Context, action string, err error) error {
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = r.environment(action), stdout, io.MultiWriter(stderr, &last), outputPatience
+	if stdout == nil {
+		cmd.Stdout = cmd.Stderr
+	}
+	err := cmd.Run()
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, exec.ErrWaitDelay) && cmd.ProcessState.Success():
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case ended && exit.ExitCode() > 0:
-		return &Failed{r.Agent, action, exit.ExitCode()}
+		return &Failed{r.Agent, action.Name, exit.ExitCode(), last.String()}
+	case errors.Is(err, fs.ErrNotExist): // the agent, or what runs it
+		return fmt.Errorf("%w: %w", &Failed{r.Agent, action.Name, notInstalled, ""}, err)
 	}
-	return fmt.Errorf("%s %s: %w", r.Agent, action, err)
+	return fmt.Errorf("%s %s: %w", r.Agent, action.Name, err)
 }
 
-// unknownAction is the exit code for an action that an agent does not have.
-const unknownAction = 3
+// lastLine keeps the last line that is written, without what ocf_exit_reason puts before a reason.
+type lastLine struct{ text []byte }
+
+// longestLine is how much of a line is kept.
+const longestLine = 300
+
+func (l *lastLine) Write(p []byte) (int, error) {
+	l.text = append(l.text, p...)
+	if end := bytes.LastIndexByte(bytes.TrimRight(l.text, "\n"), '\n'); end >= 0 {
+		l.text = l.text[end+1:]
+	}
+	l.text = l.text[:min(len(l.text), longestLine)]
+	return len(p), nil
+}
+
+func (l *lastLine) String() string {
+	return strings.TrimPrefix(strings.TrimSpace(strings.ToValidUTF8(string(l.text), "?")), "ocf-exit-reason:")
+}
+
+// Start runs the start action. nothing: the agent says, of the stop and monitor actions as well, that what it needs is not installed, so
+// nothing was done.
+func (r Resource) Start(ctx context.Context, timeout time.Duration) (nothing bool, err error) {
+	err = r.Run(ctx, Action{Name: "start", Timeout: timeout})
+	nothing = says(err, notInstalled) && says(r.Run(ctx, Action{Name: "stop", Timeout: timeout}), notInstalled) &&
+		says(r.Run(ctx, Action{Name: "monitor", Timeout: timeout}), notInstalled)
+	return nothing, err
+}
+
+// Probe fails if this host cannot run it, by what the monitor action says, and, where all that it may need is there, validate-all. That of
+// other answers, and of none, is not known.
+func (r Resource) Probe(ctx context.Context, timeout time.Duration, validate bool) error {
+	actions := []string{"monitor", "validate-all"}
+	if !validate {
+		actions = actions[:1]
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for _, name := range actions {
+		if err := r.run(ctx, Action{Name: name, Timeout: timeout, probe: true}, nil, io.Discard); Unfit(err) {
+			return err
+		}
+	}
+	return nil
+}
 
 // Validate runs validate-all: the error is what the agent says of the parameters. nil: it finds nothing, or has no such action.
 func (r Resource) Validate(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, r.Path(), "validate-all")
-	cmd.Env, cmd.WaitDelay = r.environment(Action{}), time.Second
-	text, err := cmd.CombinedOutput()
-	err = r.told(ctx, "validate-all", err)
-	if failed, ok := errors.AsType[*Failed](err); ok && failed.Code == unknownAction {
+	err := r.run(ctx, Action{Name: "validate-all"}, nil, io.Discard)
+	if says(err, unknownAction) {
 		return nil
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if last := lines[len(lines)-1]; err != nil && last != "" {
-		return fmt.Errorf("%w: %s", err, last)
 	}
 	return err
 }
@@ -168,7 +244,7 @@ func (r Resource) Meta(ctx context.Context) (Meta, error) {
 	cmd.WaitDelay = time.Second
 	text, err := cmd.Output()
 	if err != nil {
-		return Meta{}, r.told(ctx, "meta-data", err)
+		return Meta{}, fmt.Errorf("%s meta-data: %w", r.Agent, cmp.Or(context.Cause(ctx), err))
 	}
 	return parse(text)
 }
@@ -196,7 +272,7 @@ func parse(text []byte) (Meta, error) {
 		}
 	}
 	for _, a := range doc.Actions {
-		m.actions = append(m.actions, Action{a.Name, duration(a.Timeout), duration(a.Interval)})
+		m.actions = append(m.actions, Action{Name: a.Name, Timeout: duration(a.Timeout), Interval: duration(a.Interval)})
 	}
 	return m, nil
 }

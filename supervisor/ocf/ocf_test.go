@@ -3,6 +3,7 @@ package ocf
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,7 +32,7 @@ func agent(t *testing.T, script string) Resource {
 
 func TestAnAgentGetsItsEnvironment(t *testing.T) {
 	r := agent(t, "env | grep ^OCF_ | sort > env; echo $1 >> env")
-	if err := r.Run(t.Context(), Action{"start", time.Minute, 0}); err != nil {
+	if err := r.Run(t.Context(), Action{Name: "start", Timeout: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	root := os.Getenv("OCF_ROOT")
@@ -52,7 +53,7 @@ func TestAnActionsFailureIsTold(t *testing.T) {
 	if err := r.Run(t.Context(), Action{Name: "start"}); err == nil || err.Error() != "test:Agent start: signal: killed" {
 		t.Error(err)
 	}
-	err = r.Run(t.Context(), Action{"monitor", 20 * time.Millisecond, 0})
+	err = r.Run(t.Context(), Action{Name: "monitor", Timeout: 20 * time.Millisecond})
 	if err == nil || err.Error() != "test:Agent monitor: killed, it took longer than 20ms" {
 		t.Error(err)
 	}
@@ -62,40 +63,95 @@ func TestAnActionsFailureIsTold(t *testing.T) {
 	}
 }
 
+// Agents log to stderr, also where their exit code is a plain answer.
+func TestAnAgentThatIsStoppedSaysSoOnStdout(t *testing.T) {
+	for code, says := range map[int]string{7: "", 0: "it is running", 1: "test:Agent monitor: exit code 1 (it failed): INFO: looking", 5: "test:Agent monitor: exit code 5 (something is not installed): INFO: looking"} {
+		r := agent(t, fmt.Sprintf("echo INFO: looking >&2; exit %d", code))
+		saved, file := os.Stderr, filepath.Join(t.TempDir(), "stderr")
+		var err error
+		if os.Stderr, err = os.Create(file); err != nil {
+			t.Fatal(err)
+		}
+		err = r.Stopped(t.Context(), Action{Name: "monitor"})
+		os.Stderr.Close()
+		os.Stderr = saved
+		if said, _ := os.ReadFile(file); len(said) > 0 || (err == nil) != (says == "") || err != nil && err.Error() != says {
+			t.Errorf("%d: %v, stderr %q", code, err, said)
+		}
+	}
+}
+
+// The first failure of the monitor action ends it, as Pacemaker's default is.
 func TestAWatchEndsWithItsResource(t *testing.T) {
 	for _, one := range []struct {
-		codes        string // of the monitor actions, one after the other
-		ready, fails bool
-		code, said   int
-	}{
-		{"7", false, true, 7, 0},
-		{"1", false, true, 1, 0},
-		{"0 0 7", true, true, 7, 0},
-		{"0 1 1 0 1 1 1", true, true, 1, 4},
-		{"0 1 1 0", true, false, 0, 2},
-	} {
-		r := agent(t, "set -- "+one.codes+"\necho x >> n; i=$(wc -l < n); [ $i -lt $# ] || { i=$#; touch last; }; shift $((i - 1)); exit $1")
-		ctx, cancel := context.WithCancel(t.Context())
-		ready, said := false, 0
-		pauses := Action{"monitor", time.Minute, time.Millisecond}
-		err := r.Watch(ctx, pauses, func() error {
-			ready = true
-			if !one.fails {
-				time.AfterFunc(0, func() {
-					for again := time.Tick(time.Millisecond); ctx.Err() == nil; <-again {
-						if _, err := os.Stat(filepath.Join(os.Getenv("OCF_ROOT"), "last")); err == nil {
-							cancel()
-						}
-					}
-				})
+		codes string // of the monitor actions, one after the other
+		ready bool
+		code  int
+	}{{"7", false, 7}, {"1", false, 1}, {"0 0 7", true, 7}, {"0 1 0", true, 1}, {"0 0", true, 0}} {
+		r := agent(t, "set -- "+one.codes+"\necho x >> n; i=$(wc -l < n); [ $i -lt $# ] || i=$#; shift $((i - 1)); exit $1")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ready := false
+		err := r.Watch(ctx, Action{Name: "monitor", Timeout: time.Minute, Interval: time.Millisecond}, func() error {
+			if ready = true; one.code == 0 {
+				time.AfterFunc(100*time.Millisecond, cancel)
 			}
 			return nil
-		}, func(string) { said++ })
+		})
 		cancel()
-		failed, _ := errors.AsType[*Failed](err)
-		if ready != one.ready || said != one.said || (failed != nil) != one.fails || one.fails && failed.Code != one.code {
-			t.Errorf("%s: ready %v, said %d, %v", one.codes, ready, said, err)
+		if failed, _ := errors.AsType[*Failed](err); ready != one.ready || (err != nil) != (one.code > 0) || err != nil && (failed == nil || failed.Code != one.code) {
+			t.Errorf("%s: ready %v, %v", one.codes, ready, err)
 		}
+	}
+}
+
+// Only what an agent says in so many words makes a host unfit, and its last words say why. What it starts may keep its output open.
+func TestAnAgentSaysThatAHostIsUnfit(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo one >&2; echo ocf-exit-reason:no mount >&2; exit 5": "test:Agent monitor: exit code 5 (something is not installed): no mount",
+		"exit 2": "test:Agent monitor: exit code 2 (a parameter is wrong)",
+		"exit 4": "test:Agent monitor: exit code 4 (a right is missing)",
+		"exit 6": "test:Agent monitor: exit code 6 (it is not configured)",
+		"exit 0": "",
+		"[ $OCF_RESKEY_CRM_meta_interval = 0 ] || exit 5": "", // ocf_is_probe
+		"exit 1":            "",
+		"exit 3":            "",
+		"exit 7":            "",
+		"exit 127":          "",
+		"kill -9 $$":        "",
+		"exec sleep 10":     "",
+		"sleep 20 & exit 0": "",
+		"[ $1 = monitor ] && exit 7; echo no disk; exit 5": "test:Agent validate-all: exit code 5 (something is not installed): no disk",
+	} {
+		r := agent(t, script)
+		err := r.Probe(t.Context(), time.Second, true)
+		if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
+			t.Errorf("%s: %v", script, err)
+		}
+		if err := r.Probe(t.Context(), time.Second, false); (err == nil) != !strings.Contains(want, "monitor") {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+	if err := (Resource{Agent: "test:None"}).Probe(t.Context(), time.Second, true); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Error(err)
+	}
+}
+
+// Nothing was done where the agent could not do anything at all; whoever can say something else is asked to undo it.
+func TestAStartThatDidNothing(t *testing.T) {
+	for script, want := range map[string]bool{
+		"exit 5":                             true,
+		"[ $1 = stop ] || exit 5":            false,
+		"[ $1 = monitor ] && exit 7; exit 5": false,
+		"[ $1 = start ] && exit 1; exit 5":   false,
+		"[ $1 = start ] || exit 5":           false,
+		"exit 6":                             false,
+	} {
+		if nothing, _ := agent(t, script).Start(t.Context(), time.Minute); nothing != want {
+			t.Errorf("%s: %v", script, nothing)
+		}
+	}
+	if nothing, err := (Resource{Agent: "test:None"}).Start(t.Context(), time.Minute); !nothing || !Unfit(err) {
+		t.Error(nothing, err)
 	}
 }
 
@@ -121,7 +177,7 @@ END`)
 	if !slices.Equal(m.Params, []string{"device", "options"}) || !slices.Equal(m.Required, []string{"device"}) {
 		t.Errorf("%+v", m)
 	}
-	for _, want := range []Action{{"start", time.Minute, 0}, {"stop", time.Minute, 0}, {"monitor", 40 * time.Second, 500 * time.Millisecond}, {"notify", 0, 0}} {
+	for _, want := range []Action{{"start", time.Minute, 0, false}, {"stop", time.Minute, 0, false}, {"monitor", 40 * time.Second, 500 * time.Millisecond, false}, {Name: "notify"}} {
 		if got := m.Action(want.Name); got != want {
 			t.Errorf("%+v, wanted %+v", got, want)
 		}
@@ -156,9 +212,30 @@ func TestDebiansAgentsAreUnderstood(t *testing.T) {
 	for _, step := range []struct {
 		action string
 		code   int
-	}{{"monitor", NotRunning}, {"stop", 0}, {"start", 0}, {"monitor", 0}, {"stop", 0}, {"monitor", NotRunning}} {
+	}{{"monitor", notRunning}, {"stop", 0}, {"start", 0}, {"monitor", 0}, {"stop", 0}, {"monitor", notRunning}} {
 		if code := run(step.action); code != step.code {
 			t.Errorf("%s: exit code %d, wanted %d", step.action, code, step.code)
+		}
+	}
+}
+
+// Debian's agents say of a host whether it is fit.
+func TestDebiansAgentsAreProbed(t *testing.T) {
+	need.These(t, "root", "resource-agents")
+	file := filepath.Join(t.TempDir(), "none")
+	for _, one := range []struct {
+		agent    string
+		params   map[string]string
+		validate bool
+		fit      bool
+	}{
+		{"Dummy", map[string]string{"state": file}, true, true},
+		{"Filesystem", map[string]string{"directory": "/srv"}, false, false},
+		{"anything", map[string]string{"binfile": file, "pidfile": file}, false, true},
+	} {
+		err := Resource{Agent: "heartbeat:" + one.agent, Name: "one", Params: one.params}.Probe(t.Context(), 20*time.Second, one.validate)
+		if (err == nil) != one.fit {
+			t.Errorf("%s %v: %v", one.agent, one.params, err)
 		}
 	}
 }

@@ -79,22 +79,27 @@ func (a asking) role(ctx context.Context) (r CopyRole, why string) {
 	return Unknown, fmt.Sprintf("role: exit code %d%s", code, probe.LastLine([]byte(said)))
 }
 
-// position asks how far the copy's data goes. nil: that is not known, which is not 0.
-func (a asking) position(ctx context.Context) (p *uint64, why string) {
+// nothingLost is what a position command prints where the program cannot tell how far its data goes, but has lost none of it since it could.
+const nothingLost = "same"
+
+// position asks how far the copy's data goes. nil: that is not known, which is not 0. same: nothing of it is lost.
+func (a asking) position(ctx context.Context) (p *uint64, same bool, why string) {
 	said, code, err := a.run(ctx, a.conf.Replicated.Position)
 	switch {
 	case err != nil:
-		return nil, "position: " + err.Error()
+		return nil, false, "position: " + err.Error()
 	case code != 0:
-		return nil, fmt.Sprintf("position: exit code %d%s", code, probe.LastLine([]byte(said)))
+		return nil, false, fmt.Sprintf("position: exit code %d%s", code, probe.LastLine([]byte(said)))
 	case said == "":
-		return nil, "it has no position"
+		return nil, false, "it has no position"
+	case said == nothingLost:
+		return nil, true, "it cannot tell its position"
 	}
 	n, err := strconv.ParseUint(said, 10, 64)
 	if err != nil {
-		return nil, "position: no number" + probe.LastLine([]byte(said))
+		return nil, false, "position: no number" + probe.LastLine([]byte(said))
 	}
-	return &n, ""
+	return &n, false, ""
 }
 
 func (a asking) order(ctx context.Context, command config.Command) error {

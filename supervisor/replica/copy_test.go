@@ -115,6 +115,72 @@ func TestClientsReadFromACopyThatFollows(t *testing.T) {
 	})
 }
 
+// Three answers: how far it goes; that it has lost nothing since it told that; and less than it had, which is a loss.
+func TestACopyThatCannotTellHowFarItGoesMayHaveLostNothing(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		s.is(false, "same")
+		if told := c.Tell(t.Context()); !told.Same || told.Position != nil || told.Had != 0 || told.Why != "" {
+			t.Errorf("before it has followed any: %+v", told)
+		}
+		c.Learn(other)
+		time.Sleep(2 * time.Second)
+		if got := c.Shown(); got.Followed != 0 || got.Position != nil || c.Follows() == "" {
+			t.Errorf("that is no proof that it has the primary's data: %+v", got)
+		}
+		s.is(false, "40")
+		time.Sleep(2 * time.Second)
+		c.Learn(Active{})
+		for position, want := range map[string]DataState{
+			"same": {Same: true}, "same\n": {Same: true}, "same 50": {Why: "position: no number: same 50"}, "39": {Why: "it has lost data: its position is 39, and was 40"},
+		} {
+			s.is(false, position)
+			if told := c.Tell(t.Context()); told.Same != want.Same || told.Why != want.Why || told.Position != nil || told.Had != 40 || told.Led {
+				t.Errorf("position %q: %+v", position, told)
+			}
+		}
+	})
+}
+
+// What a primary had is on its disk: after a loss of power with older data it does not count.
+func TestWhatAPrimaryHadIsKept(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		if err := c.Promoting(1, 12); err != nil {
+			t.Fatal(err)
+		}
+		tree, run := held(t, c)
+		s.is(true, "70")
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := c.Attend(12)(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := load(s, "n", "db"); err != nil || kept.Position != 70 || kept.Followed != 12 {
+			t.Errorf("kept: %+v, %v", kept, err)
+		}
+		run.Discard()
+		if err := tree.End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.Free()
+		s.is(false, "69")
+		time.Sleep(3 * time.Second)
+		if told := c.Tell(t.Context()); told.Position != nil || told.Had != 70 || !told.Led || told.Why != "it has lost data: its position is 69, and was 70" {
+			t.Errorf("%+v", told)
+		}
+		s.is(false, "0")
+		if told := c.Tell(t.Context()); told.Position != nil || !told.Empty || told.Why == "" {
+			t.Errorf("emptied: %+v", told)
+		}
+		c.Learn(other)
+		s.is(false, "80")
+		time.Sleep(3 * time.Second)
+		c.Learn(Active{})
+		if told := c.Tell(t.Context()); told.Led || told.Had != 80 {
+			t.Errorf("it follows: %+v", told)
+		}
+	})
+}
+
 // P1: what says that it is the primary, and was not promoted by a term, is killed, and comes back as a follower.
 func TestAPrimaryWithoutTheLockIsKilled(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {

@@ -12,7 +12,7 @@ import (
 const (
 	lookSoon     = 20 * time.Millisecond // while an answer is about to change, and then ever more rarely
 	longestPause = 30 * time.Second      // between two attempts to follow
-	keepEvery    = 10 * time.Second      // how often a position is kept that has grown
+	keepEvery    = time.Second           // how often a position is kept that has grown
 )
 
 // looking is what a follower is told, and what it says.
@@ -26,6 +26,7 @@ type looking struct {
 	pause     time.Duration // after a failure
 	again     time.Time     // not before that
 	kept      time.Time     // when its position was kept
+	keptAt    uint64        // what it was
 	soon      time.Duration // after which it is looked at again while an answer is about to change
 }
 
@@ -133,7 +134,7 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 // inSync reports whether the copy has the data of the one that it follows.
 func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	c := l.c
-	p, why := a.position(ctx)
+	p, _, why := a.position(ctx)
 	if ctx.Err() != nil {
 		return false
 	}
@@ -147,7 +148,7 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	kept, current := c.state, c.active == active
 	c.mending = mending{}
 	c.mu.Unlock()
-	if !current || kept.has(active) && !kept.Diverges && kept.Torn == "" && time.Since(l.kept) < keepEvery {
+	if !current || kept.has(active) && !kept.Diverges && kept.Torn == "" && (*p <= l.keptAt || time.Since(l.kept) < keepEvery) {
 		c.reached(*p)
 		return current
 	}
@@ -156,7 +157,7 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 		c.log.Warn("cannot save which primary this node's copy has followed", "error", err)
 		return false
 	}
-	if l.kept = time.Now(); kept.Followed != active.Token || kept.Toward != 0 {
+	if l.kept, l.keptAt = time.Now(), *p; kept.Followed != active.Token || kept.Toward != 0 {
 		c.log.Info("this node's copy has the primary's data", "active", active.Node, "token", active.Token, "position", *p)
 	}
 	return true

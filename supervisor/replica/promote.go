@@ -94,6 +94,8 @@ func (c *Copy) Return(ctx context.Context, tree host.Tree, programs *unit.Carrie
 // Attend looks at a promoted copy until ctx ends, or until it says that it is a follower. Once it is the primary it follows nobody on its own.
 func (c *Copy) Attend(token int64) func(context.Context) error {
 	return func(ctx context.Context) error {
+		var kept time.Time // when its position was kept, and what it was
+		var keptAt uint64
 		for {
 			a := c.primary(token)
 			if !wait.For(ctx, a.conf.Replicated.Interval) {
@@ -106,14 +108,19 @@ func (c *Copy) Attend(token int64) func(context.Context) error {
 				c.mu.Lock()
 				tied := c.state.Source != Source{}
 				c.mu.Unlock()
-				if tied {
-					if err := c.keepState(func(s *state) { s.Source = Source{} }); err != nil {
-						c.log.Warn("cannot save that this node's copy follows no primary", "error", err)
-					}
-				}
-				if p, _ := a.position(ctx); p != nil {
+				p, _, _ := a.position(ctx)
+				if p != nil {
 					c.reached(*p)
 					c.isAt(token, *p)
+				}
+				if grown := p != nil && *p > keptAt && time.Since(kept) >= keepEvery; !tied && !grown {
+					continue
+				}
+				if err := c.keepState(func(s *state) { s.Source = Source{} }); err != nil {
+					c.log.Warn("cannot save how far the data of the promoted copy goes", "error", err)
+				}
+				if kept = time.Now(); p != nil {
+					keptAt = *p
 				}
 			}
 		}

@@ -16,6 +16,10 @@ type DataState struct {
 	Source   Source
 	Position *uint64
 	Why      string // there is no position
+	Empty    bool   // it has no data at all, whatever it had
+	Same     bool   // and yet no data is lost
+	Had      uint64 // the greatest position that it has told of this data; 0: none
+	Led      bool   // it was promoted with this data, and has followed none since
 }
 
 // Tell asks the follower how far its data goes, while nobody is promoted.
@@ -30,7 +34,7 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	defer context.AfterFunc(talk, enough)()
-	t := DataState{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward, Source: kept.Source}
+	t := DataState{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward, Source: kept.Source, Had: kept.Position, Led: kept.Diverges && kept.Toward == 0}
 	switch {
 	case unread != nil:
 		t.Why = "it is not known what it has followed: " + unread.Error()
@@ -53,10 +57,14 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 		}
 		return t
 	}
-	p, why := a.position(ctx)
-	if p != nil && kept.Followed > 0 && kept.Toward == 0 && *p < kept.Position {
+	p, same, why := a.position(ctx)
+	t.Empty = p != nil && *p == 0
+	switch {
+	case same:
+		why = ""
+	case p != nil && kept.Followed > 0 && kept.Toward == 0 && *p < kept.Position:
 		p, why = nil, fmt.Sprintf("it has lost data: its position is %d, and was %d", *p, kept.Position)
 	}
-	t.Position, t.Why = p, why
+	t.Position, t.Same, t.Why = p, same, why
 	return t
 }

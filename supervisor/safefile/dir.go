@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -144,16 +143,6 @@ func (d *Dir) List() ([]fs.DirEntry, error) {
 	f := os.NewFile(uintptr(fd), inProc(fd)) // by which a file system that tells no types is asked for them
 	defer f.Close()
 	return f.ReadDir(-1)
-}
-
-// Same tells whether a file is the one of that name here.
-func (d *Dir) Same(name string, info os.FileInfo) bool {
-	var st unix.Stat_t
-	if err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return false
-	}
-	own, ok := info.Sys().(*syscall.Stat_t)
-	return ok && own.Dev == st.Dev && own.Ino == st.Ino
 }
 
 // Rename moves a file within the directory.

@@ -117,6 +117,56 @@ func TestACopyWhoseNodeIsAwayCountsByDefault(t *testing.T) {
 	}
 }
 
+// Before the first promotion every node has to report that has a copy by its own word or by the config, whatever positions_from is: the one that is
+// missing may be the one with the data.
+func TestTheFirstPromotionWaitsForEachNodeOfTheConfig(t *testing.T) {
+	five := uint64(5)
+	r := &config.Replicated{PositionsFrom: 2, Others: map[string]string{"b": "10.0.0.2", "c": "10.0.0.3"}}
+	v := made(t, Conf{Service: config.Service{Replicated: r}}, func(n *LocalNode) { n.Self.Node = "a" })
+	report := func(node string) election.CopyReport {
+		return election.CopyReport{Node: node, Address: r.Others[node], Position: &five, Vacancy: 7, Stands: true}
+	}
+	for _, c := range []struct {
+		reports, known []string
+		want           string
+	}{
+		{[]string{"b"}, []string{"a", "b"}, ""},
+		{[]string{"b", "c"}, []string{"a", "b", "c"}, "a"},
+		{[]string{"b", "c"}, []string{"a", "b", "c", "d"}, ""}, // one that is in the config no more
+	} {
+		seen := election.CopiesSeen{Known: c.known}
+		for _, node := range c.reports {
+			seen.Copies = append(seen.Copies, report(node))
+		}
+		if got := (&comparing{v: v}).verdict(v.Given(), seen, 7, report("a")); got.Node != c.want || (got.Why == "") != (c.want != "") {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
+// A copy that has lost nothing, and cannot tell how much it has, has some. What it said in another vacancy does not count.
+func TestACopyThatHasLostNothingCounts(t *testing.T) {
+	zero, six := uint64(0), uint64(6)
+	v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{PositionsFrom: 2}}}, nil)
+	for name, c := range map[string]struct {
+		promoted     int64
+		mine, theirs election.CopyReport
+		want         string
+	}{
+		"of the first ones":          {0, election.CopyReport{Position: &zero}, election.CopyReport{Same: true, Vacancy: 7}, "b"},
+		"the one that was promoted":  {5, election.CopyReport{Followed: 5, Position: &six}, election.CopyReport{Followed: 5, Same: true, Had: 4, Led: true, Vacancy: 7}, "b"},
+		"another one":                {5, election.CopyReport{Followed: 5, Position: &six}, election.CopyReport{Followed: 5, Same: true, Had: 4, Vacancy: 7}, ""},
+		"which had more than others": {5, election.CopyReport{Followed: 5, Position: &six}, election.CopyReport{Followed: 5, Same: true, Had: 8, Vacancy: 7}, "b"},
+		"in an earlier vacancy":      {5, election.CopyReport{Followed: 5, Position: &six}, election.CopyReport{Followed: 5, Same: true, Had: 8, Vacancy: 6}, ""},
+	} {
+		c.mine.Node, c.theirs.Node, c.mine.Vacancy, c.theirs.Stands = "a", "b", 7, true
+		seen := election.CopiesSeen{Promoted: election.Promotion{Token: c.promoted}, Copies: []election.CopyReport{c.theirs}}
+		if got := (&comparing{v: v}).verdict(v.Given(), seen, 7, c.mine); got.Node != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // A copy that was told last to follow the node that was promoted last may have followed that promotion on its own, or have an address in
 // common with it.
 func TestACopyThatMayHaveFollowedOnItsOwnIsTakenIntoAccount(t *testing.T) {

@@ -18,9 +18,12 @@ const settling = 50 * time.Millisecond
 type announcer struct {
 	newest chan election.Member // capacity 1: not announced yet
 	log    hclog.Logger
+	done   func() // is told that it is current, and must return at once
 }
 
-func newAnnouncer(log hclog.Logger) announcer { return announcer{make(chan election.Member, 1), log} }
+func newAnnouncer(log hclog.Logger, done func()) announcer {
+	return announcer{make(chan election.Member, 1), log, done}
+}
 
 // queue gives announceNewest something to announce, in place of an older state not announced yet. Only one goroutine calls it.
 func (a announcer) queue(m election.Member) {
@@ -45,7 +48,10 @@ func (a announcer) announceNewest(ctx context.Context, cand *election.Candidate)
 			case m = <-a.newest:
 			default:
 			}
-			if err := cand.Members.Announce(ctx, m); err != nil && ctx.Err() == nil {
+			err := cand.Members.Announce(ctx, m)
+			if err == nil {
+				a.done()
+			} else if ctx.Err() == nil {
 				a.log.Debug("cannot announce", "error", err)
 				select {
 				case a.newest <- m:

@@ -42,6 +42,7 @@ func (t *stay) Joined(ctx context.Context) {
 	wg.Go(func() { v.view.announcer.announceNewest(announcing, cand) })
 	wg.Go(func() { v.inbox.intents.watch(watching, cand) })
 	wg.Go(func() { v.inbox.precheck.checkOften(watching) })
+	wg.Go(func() { v.inbox.precheck.probeOften(watching) })
 	decided := make(chan struct{})
 	if t.candidacy.decided = decided; v.Outlasts() == 0 {
 		close(decided)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -106,7 +107,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	}
 	stands, token := here.said()
 	shown := here.Shown()
-	about := election.CopyReport{Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Promoted: token, Role: string(shown.Role)}
+	about := election.CopyReport{Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Doubt: conf.Replicated.DoubtfulPositions(len(seen.Known)), Promoted: token, Role: string(shown.Role)}
 	question := seen.Question()
 	if about.Asks = here.asks(); seen.Holder == me {
 		if question = 0; about.Asks == seen.Token {
@@ -143,6 +144,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	told := here.Tell(ctx)
 	about.Source = election.Source(told.Source)
 	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = question, told.Era, told.Followed, told.Toward, told.Position, told.Why
+	about.Empty, about.Same, about.Had, about.Led = told.Empty, told.Same, told.Had, told.Led
 	c.tell(ctx, about)
 	about.Node = me
 	now := verdictOf{vacancy: question, claims: seen.Claims, beside: seen.Crumb}
@@ -218,14 +220,23 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64,
 	var told []copies.Told
 	for _, one := range all {
 		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why, Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to, Gives: one.Node == giver}
-		t.Tied = seen.Promoted.Is(one.Source)
+		t.Tied, t.Led, t.Empty = seen.Promoted.Is(one.Source), one.Led, one.Empty
+		if one.Same {
+			least := max(one.Had, 1) // 0 is a copy without data
+			t.Position, t.Same = &least, true
+		}
 		t.Forced = t.Chosen && forced
 		if one.Vacancy != question { // what it said was of another time
-			t.Position, t.Why = nil, "it has not reported its position yet"
+			t.Position, t.Same, t.Empty, t.Why = nil, false, false, "it has not reported its position yet"
 		}
 		told = append(told, t)
 	}
-	for _, node := range seen.Known {
+	listed := slices.Clone(seen.Known)
+	if seen.Promoted.Token == 0 {
+		listed = slices.AppendSeq(listed, maps.Keys(conf.Replicated.Others))
+		slices.Sort(listed)
+	}
+	for _, node := range slices.Compact(listed) {
 		if !slices.ContainsFunc(all, func(one election.CopyReport) bool { return one.Node == node }) {
 			told = append(told, copies.Told{Node: node, Why: cmp.Or(seen.Doubts[node], control.NothingReported)})
 		}

@@ -106,7 +106,7 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 		}
 		return role.Event{Kind: role.Unsettled}
 	}
-	trying, enough := linger(ctx, t.s.Leave, stopPatience)
+	trying, enough := context.WithCancel(context.WithoutCancel(ctx))
 	defer enough()
 	t.term.helpers.Go(func() {
 		select {
@@ -121,7 +121,7 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 		v.breadcrumb.noteNotUndone(ctx, t.candidacy.cand, idOf(t.tree), v.unit.Owed())
 		v.view.announce()
 	}
-	undone := v.unit.UndoAll(trying, report)
+	undone := v.unit.UndoAll(trying, unit.Leaving{Asked: t.s.Leave, Within: stopPatience}, report)
 	enough()
 	t.term.helpers.Wait()
 	t.tree.Settle(undone)
@@ -130,7 +130,9 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 	}
 	report()
 	v.log.Warn("a oneshot is not undone: the lock ends with its session, and the record of the active node stays", "not undone", v.unit.Owed())
-	v.unit.StartUndo(context.WithoutCancel(ctx)) // only this service's next stay waits for it
+	if !wait.Closed(t.s.Leave) { // nobody would tell others of its success: the next supervisor undoes it
+		v.unit.StartUndo(context.WithoutCancel(ctx)) // only this service's next stay waits for it
+	}
 	t.runStandbyHook(ctx)
 	return role.Event{Kind: role.Unsettled}
 }

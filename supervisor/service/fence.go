@@ -109,9 +109,15 @@ func (t *stay) ensureDead(ctx context.Context) (fencing.Outcome, error) {
 				return fenced, err
 			}
 		}
-		// P5: a delay proves nothing if its node was seen alive meanwhile.
-		if p := claim.Previous; p != nil && undelayed(p) != nil && fenced.By == fencing.ByGrace {
-			continue
+		// P5: a delay proves nothing if its node was seen alive meanwhile, or has sent heartbeats.
+		if p := claim.Previous; p != nil && fenced.By == fencing.ByGrace {
+			silent, err := t.silent(ctx)
+			if err != nil {
+				return fenced, err
+			}
+			if !silent || undelayed(p) != nil {
+				continue
+			}
 		}
 		err := t.inscribe(ctx)
 		if !errors.Is(err, election.ErrCrumbChanged) {
@@ -150,7 +156,7 @@ func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 			return fencing.Outcome{}, fmt.Errorf("%w: the record of the previous active node cannot be read, so it is unknown which node to fence", fencing.ErrRefused)
 		}
 	}
-	v.log.Info("fencing the previous node", "node", p.Node, "token", token, "grace", chain.Grace)
+	v.log.Info(MomentFencing, "node", p.Node, "token", token, "grace", chain.Grace)
 	ctx, cancel := context.WithCancelCause(ctx)
 	confirmed := make(chan struct{})
 	var watching sync.WaitGroup
@@ -190,6 +196,16 @@ func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 	return fenced, t.sitOut(ctx, confirmed)
 }
 
+// silent reports whether the grace delay has not grown since it began, and whether that is proved.
+func (t *stay) silent(ctx context.Context) (bool, error) {
+	defer t.v.pace.wait(endless)()
+	delay, err := t.term.claim.Delay(ctx, t.v.conf.GraceDelay)
+	if err != nil || time.Since(t.term.claim.Since) < delay {
+		return false, err
+	}
+	return t.term.claim.Silent(ctx)
+}
+
 // delay has the chain wait as long as this node has promised not to start the service, too. unlisted is why no delay proves anything.
 func (t *stay) delay(chain *fencing.Chain, p *election.BreadCrumb) (until time.Duration, unlisted error) {
 	v, self := t.v, t.v.node.Self
@@ -202,6 +218,21 @@ func (t *stay) delay(chain *fencing.Chain, p *election.BreadCrumb) (until time.D
 		chain.Grace = max(chain.Grace, until-v.node.Machine.Now())
 	}
 	return until, unlisted
+}
+
+// mayOutlast reports whether the writer of a breadcrumb may have a lease by a promise of this node. Whether a delay proves anything to this
+// one is another matter: its lock may go, and another node may be the one to take it. What this node's own supervisors have left is known
+// here, whatever others have promised to them.
+func (t *stay) mayOutlast(of *election.BreadCrumb) bool {
+	v, self := t.v, t.v.node.Self
+	if of.Node == self.Node && of.Machine == self.Machine {
+		return false
+	}
+	inherited, known := v.node.Promises.Inherited(time.Duration(of.SessionMs) * time.Millisecond)
+	if !known {
+		return v.view.agent != "" // else nobody has ever promised anything here
+	}
+	return max(inherited, v.node.Promises.Bound(v.name)) > v.node.Machine.Now()
 }
 
 // boundAfter is until when a promise forbids a start. A proof makes the promise to that term needless, and no other.

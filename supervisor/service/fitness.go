@@ -52,6 +52,9 @@ type precheck struct {
 	lack  finding
 	reach wait.Reach
 
+	probeDue chan struct{} // as due
+	probed   finding       // by the service's agents
+
 	mu        sync.Mutex // guards the fields below
 	conf      config.Service
 	candidate bool // this node is one: only then it is looked at
@@ -66,7 +69,11 @@ func (p *precheck) configure(c config.Service) {
 	if !reflect.DeepEqual(was.Precheck, c.Precheck) {
 		p.found.write(fitness{})
 	}
+	if !reflect.DeepEqual(probesOf(was), probesOf(c)) {
+		p.probed.write(fitness{})
+	}
 	wait.Poke(p.due)
+	wait.Poke(p.probeDue)
 }
 
 // stand says whether this node is a candidate.
@@ -76,63 +83,79 @@ func (p *precheck) stand(yes bool) {
 	p.mu.Unlock()
 	if yes {
 		wait.Poke(p.due)
+		wait.Poke(p.probeDue)
 	}
 }
 
-// checkLacksEvery is how often a candidate looks for what this machine lacks, and checkDiskEvery whether a disk that failed works again,
-// which is written to no more often.
+// How often a candidate looks for what this machine lacks; for devices, which is cheap; and, without cause, whether a disk works, or one that
+// failed works again, which is written to no more often.
 const (
-	checkLacksEvery = time.Minute
-	checkDiskEvery  = 5 * time.Second
+	checkLacksEvery   = time.Minute
+	checkDevicesEvery = 500 * time.Millisecond
+	checkDiskEvery    = 5 * time.Second
 )
 
 // checkOften keeps its verdict current for as long as this node is a candidate.
 func (p *precheck) checkOften(ctx context.Context) {
 	var (
-		lacking string    // as it is known
-		disk    error     // why nothing could be noted
-		tried   time.Time // since when that is known
+		lacking             string    // as it is known
+		disk                error     // why nothing could be noted
+		looked, tried, told time.Time // since when these are known, and what the command says
 	)
-	for ctx.Err() == nil {
+	for asked := true; ctx.Err() == nil; { // asked: there is cause to look
 		p.mu.Lock()
 		conf, candidate := p.conf, p.candidate
 		p.mu.Unlock()
-		pause := checkLacksEvery
+		every := checkLacksEvery
+		if len(conf.Precheck.Exec) > 0 {
+			every = max(conf.Precheck.Interval, time.Second)
+		}
+		pause := every
 		if candidate && p.lacks != nil {
-			why, err := wait.Reached(ctx, &p.reach, func() (error, error) { return p.lacks(conf), nil }, nil)
-			switch {
-			case err != nil: // no answer is no reason to stand back
-			case why != nil:
-				lacking = why.Error()
-			default:
-				lacking = ""
+			if asked || time.Since(looked) >= every {
+				why, err := wait.Reached(ctx, &p.reach, func() (error, error) { return p.lacks(conf), nil }, nil)
+				switch {
+				case err != nil: // no answer is no reason to stand back
+				case why != nil:
+					lacking = why.Error()
+				default:
+					lacking = ""
+				}
+				looked = time.Now()
 			}
-			if time.Since(tried) >= checkDiskEvery {
+			if since := time.Since(tried); since >= checkLacksEvery || since >= checkDiskEvery && (asked || disk != nil) {
 				_, disk = wait.Call(ctx, func() (struct{}, error) { return struct{}{}, p.unit.CannotNote(conf) }, nil)
 				tried = time.Now()
 			}
 			now := fitness{known: true, why: lacking}
 			if disk != nil && lacking == "" { // nothing could be started
 				now.why = "cannot note how to undo it: " + disk.Error()
-				pause = checkDiskEvery
+				pause = min(pause, checkDiskEvery)
+			}
+			if conf.HasAddress() {
+				pause = checkDevicesEvery
+				if why := conf.LacksDevice(); why != nil {
+					now.why = why.Error()
+				}
 			}
 			if ctx.Err() != nil {
 				return
 			}
 			p.lack.write(now)
 		}
-		if len(conf.Precheck.Exec) > 0 {
-			pause = max(conf.Precheck.Interval, time.Second)
-		}
 		if len(conf.Precheck.Exec) > 0 && candidate {
-			now := fitness{known: true}
-			if err := p.unit.Command(ctx, "precheck", child.Spec{Argv: conf.Precheck.Exec, Env: p.unit.Facts(0)}, conf.Precheck.Timeout); err != nil {
-				now.why = err.Error()
+			if asked || time.Since(told) >= every {
+				told = time.Now()
+				now := fitness{known: true}
+				if err := p.unit.Command(ctx, "precheck", child.Spec{Argv: conf.Precheck.Exec, Env: p.unit.Facts(0)}, conf.Precheck.Timeout); err != nil {
+					now.why = err.Error()
+				}
+				if ctx.Err() != nil {
+					return
+				}
+				p.found.write(now)
 			}
-			if ctx.Err() != nil {
-				return
-			}
-			p.found.write(now)
+			pause = min(pause, max(0, every-time.Since(told)))
 		}
 		var next <-chan time.Time // of one that is no candidate, nothing is asked
 		if candidate {
@@ -140,7 +163,9 @@ func (p *precheck) checkOften(ctx context.Context) {
 		}
 		select {
 		case <-next:
+			asked = false
 		case <-p.due:
+			asked = true
 		case <-ctx.Done():
 		}
 	}

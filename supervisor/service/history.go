@@ -21,9 +21,10 @@ type history struct {
 // entry is what the history says of one term.
 type entry struct {
 	election.Activation
-	story    election.Proof  // how the previous active was fenced
-	previous election.Ending // of the previous active's programs, unless it writes that itself
-	rose     chan rise       // of the programs; capacity 1
+	story    election.Proof       // how the previous active was fenced
+	previous election.Ending      // of the previous active's programs, unless it writes that itself
+	rose     chan rise            // of the programs; capacity 1
+	lost     *election.Activation // the one that this one took over from without a switchover, until it is logged how long nothing ran
 
 	quiet time.Time // no process lives since then, and none was started; zero: some may
 	down  time.Time // the programs were ready before that, and were not since; zero: they are, or never were
@@ -181,6 +182,7 @@ func (h *history) recordStart(ctx context.Context, cand *election.Candidate, e *
 		h.moves.limit(ctx, cand, limit, e.Token)
 	}
 	for {
+		h.tellGap(e)
 		select {
 		case r := <-e.rose:
 			if !e.risen(r) {
@@ -204,9 +206,19 @@ func (h *history) record(ctx context.Context, cand *election.Candidate, e *entry
 		if a.FenceMs > 0 {
 			facts = append(facts, "proof_took", time.Duration(a.FenceMs)*time.Millisecond)
 		}
-		h.log.Warn("took over without a switchover", append(facts, "nothing_ran", downTime(*lost, a), "token", a.Token)...)
+		h.log.Warn("took over without a switchover", append(facts, "token", a.Token)...)
+		e.lost = lost
 	}
 	return err
+}
+
+// tellGap logs how long no program ran, once that is over: the gap of the history.
+func (h *history) tellGap(e *entry) {
+	if e.lost == nil || e.Ready == nil {
+		return
+	}
+	h.log.Info("ready after a takeover", "previous", e.lost.Node, "nothing_ran", downTime(*e.lost, e.Activation), "token", e.Token)
+	e.lost = nil
 }
 
 // proofOf is how a previous active node was known to be dead.
@@ -217,13 +229,13 @@ func proofOf(p election.Proof) string {
 	return "its guardians gave the lock back"
 }
 
-// downTime is how long nothing ran before an activation began to start its programs, as far as that is known and the nodes' clocks agree.
+// downTime is how long nothing ran before the programs of an activation were ready, as far as that is known and the nodes' clocks agree.
 func downTime(lost, a election.Activation) string {
 	least, most := lost.EndMax, lost.EndMin
-	if a.Started == nil || least == nil {
+	if a.Ready == nil || least == nil || lost.Started != nil && lost.Ready == nil { // in the last case nothing ran before it, either
 		return "unknown"
 	}
-	since := func(t time.Time) time.Duration { return max(a.Started.Sub(t), 0).Round(time.Millisecond) }
+	since := func(t time.Time) time.Duration { return max(a.Ready.Sub(t), 0).Round(time.Millisecond) }
 	switch {
 	case most == nil:
 		return "at least " + since(*least).String()

@@ -34,16 +34,26 @@ func TestATakeoverIsAWarning(t *testing.T) {
 					e.FenceMs = 2000
 				}
 				e.noteStart()
+				if token < 2 {
+					e.ready(0)
+					e.settle()
+				}
 				if err := h.record(ctx, c, &e, e.Activation); err != nil {
 					return err
 				}
 				if token < 2 && log.Len() > 0 {
 					t.Errorf("activation %d: %s", token, &log)
 				}
+				time.Sleep(time.Second)
+				e.ready(0)
+				e.settle()
+				h.tellGap(&e)
+				h.tellGap(&e)
 			}
 			return nil
 		})
-		want := `[WARN]  took over without a switchover: previous=a proof=grace proof_took=2s nothing_ran="4s to 6s" token=2`
+		want := `[WARN]  took over without a switchover: previous=a proof=grace proof_took=2s token=2` + "\n" +
+			`[INFO]  ready after a takeover: previous=a nothing_ran="5s to 7s" token=2`
 		if got := strings.TrimSpace(log.String()); got != want {
 			t.Errorf("%s, not\n%s", got, want)
 		}
@@ -60,7 +70,7 @@ func TestDownTimeIsAsKnown(t *testing.T) {
 		"unknown":     {},
 		"0s":          {EndMin: at(-time.Second), EndMax: at(-time.Second)},
 	} {
-		if got := downTime(lost, election.Activation{Started: &now}); got != want {
+		if got := downTime(lost, election.Activation{Ready: &now}); got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

@@ -33,6 +33,7 @@ func newInbox(node *LocalNode, c Conf, u *unit.Unit, log hclog.Logger) *inbox {
 		news: n, given: given{news: n, conf: c}, intents: intents{node: node.Self.Node, log: log, news: n},
 		precheck: precheck{
 			unit: u, lacks: lacks, due: make(chan struct{}, 1), found: finding{news: n}, lack: finding{news: n}, conf: c.Service,
+			probeDue: make(chan struct{}, 1), probed: finding{news: n},
 		},
 		watchdog: armable{watchdog: node.Watchdog, guard: node.Guard, found: finding{news: n}},
 	}
@@ -51,6 +52,7 @@ func (n *inbox) bar(conf Conf) (election.Intents, role.Bar, string) {
 		eligible: conf.Eligible, asked: known, control: now.Control, drained: now.Drained, forced: n.intents.forces(now.Control),
 		prechecked: len(conf.Precheck.Exec) > 0, precheck: n.precheck.found.read(),
 		looked: n.precheck.lacks != nil, lack: n.precheck.lack.read(),
+		hasAgents: len(probesOf(conf.Service)) > 0, agents: n.precheck.probed.read(),
 		guarded: n.watchdog.required(), watchdog: n.watchdog.found.read(),
 	}.bar()
 	return now, b, why
@@ -67,6 +69,8 @@ type barrier struct {
 	precheck   fitness
 	looked     bool    // this machine is looked at
 	lack       fitness // what it lacks to start the service
+	hasAgents  bool    // the service's agents are asked
+	agents     fitness // what they say
 	guarded    bool    // the watchdog has to be armable
 	watchdog   fitness
 }
@@ -86,6 +90,10 @@ func (b barrier) bar() (role.Bar, string) {
 		return role.Untested, ""
 	case b.lack.why != "":
 		return role.Unfit, "it could not start here: " + b.lack.why
+	case b.hasAgents && !b.forced && !b.agents.known:
+		return role.Untested, ""
+	case b.hasAgents && !b.forced && b.agents.why != "":
+		return role.Unfit, "it could not start here: " + b.agents.why
 	case b.prechecked && !b.forced && !b.precheck.known:
 		return role.Untested, ""
 	case b.prechecked && !b.forced && b.precheck.why != "":

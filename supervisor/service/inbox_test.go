@@ -9,7 +9,7 @@ import (
 
 // The strongest bar counts, and what is not known yet bars as well.
 func TestTheStrongestBarCounts(t *testing.T) {
-	b := barrier{prechecked: true}
+	b := barrier{prechecked: true, hasAgents: true}
 	for _, step := range []struct {
 		want role.Bar
 		why  string
@@ -23,6 +23,8 @@ func TestTheStrongestBarCounts(t *testing.T) {
 		{role.Untested, "", func() { b.looked = true; b.precheck = fitness{true, "disk full"} }},
 		{role.Untested, "", func() { b.lack = fitness{true, "there is no user www"} }},
 		{role.Unfit, "it could not start here: there is no user www", func() { b.lack.why = "" }},
+		{role.Untested, "", func() { b.agents = fitness{true, "no such disk"} }},
+		{role.Unfit, "it could not start here: no such disk", func() { b.agents.why = "" }},
 		{role.Unfit, "precheck: disk full", func() { b.precheck.why = "" }},
 		{role.WatchdogUnknown, "", func() { b.watchdog = fitness{true, "busy"} }},
 		{role.WatchdogUnarmed, "watchdog: busy", func() { b.watchdog.why = "" }},

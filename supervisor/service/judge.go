@@ -12,6 +12,9 @@ import (
 	"understudy/supervisor/unit"
 )
 
+// MomentCrashed is another moment, in the file that logs it: docs/operations.md has that line.
+const MomentCrashed = "program crashed"
+
 // Judge asks the restart policy what follows after a run has ended while its term goes on.
 func (t *stay) Judge(ctx context.Context) role.Event {
 	if ctx.Err() != nil {
@@ -24,6 +27,7 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	var unstarted *unit.StartError
 	errors.As(why, &ended)
 	errors.As(why, &unstarted)
+	unfit := isUnfit(why)
 	switch {
 	case ended != nil && v.conf.Once:
 		v.finished = &ended.Status
@@ -36,7 +40,7 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	}
 	hook := errors.Is(why, unit.ErrHook)
 	ok := succeeded(why)
-	v.mem.story.failure, v.mem.unstarted = why.Error(), unstarted != nil
+	v.mem.story.failure, v.mem.unstarted = why.Error(), unstarted != nil || unfit
 	now := time.Now().UTC()
 	v.mem.story.exit, v.mem.story.exited = why.Error(), &now
 	before := v.mem.restarts
@@ -61,7 +65,7 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 		return role.Event{Kind: role.Yielded}
 	}
 	if next.again {
-		v.log.Info("starting the program again", "after", next.after)
+		v.log.Info(MomentAgain, "after", next.after)
 		v.node.Observer.Restarted(v.name)
 		v.mem.story.restarts++
 		t.run.delay = next.after
@@ -73,8 +77,18 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 
 // after decides after a run that ended for that reason.
 func (r *restarts) after(why error) verdict {
+	if isUnfit(why) { // another try here would end in the same way
+		r.reset()
+		return verdict{why: "this host cannot run it: " + why.Error()}
+	}
 	var unstarted *unit.StartError
 	return r.ended(time.Now(), succeeded(why), !errors.As(why, &unstarted) && !errors.Is(why, unit.ErrHook))
+}
+
+// isUnfit reports whether a run ended because this host cannot run the service now.
+func isUnfit(why error) bool {
+	_, unfit := errors.AsType[*unit.Unfit](why)
+	return unfit
 }
 
 // succeeded reports whether a run ended because a program exited with code 0.
@@ -109,9 +123,12 @@ func (t *stay) logFailure() {
 		facts = append([]any{"process", ended.Name}, facts...)
 	}
 	facts = append(facts, "status", unit.Describe(ended.Status))
+	if ended.Why != "" {
+		facts = append(facts, "why", ended.Why)
+	}
 	switch {
 	case ended.Status.Signal != 0:
-		v.log.Warn("program crashed", facts...)
+		v.log.Warn(MomentCrashed, facts...)
 	case ended.Status.Code == 0 && v.conf.Once: // as it should
 		v.log.Info("program exited", facts...)
 	default:

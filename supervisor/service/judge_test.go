@@ -13,6 +13,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
 
@@ -53,6 +54,9 @@ func TestAnEndThatNobodyOrderedIsAWarning(t *testing.T) {
 		{several, 0, exit(3), `[WARN]  program exited: service=db process=b failure="1 of 5" next_start=1s status="exit code 3"`},
 		{conf, 0, exit(0), `[WARN]  program exited: service=db status="exit code 0"`},
 		{conf, 0, &unit.StartError{Err: errors.New("no such file")}, `[ERROR] the program cannot be started: service=db error="no such file" failure="1 of 2" next_start=1s`},
+		{conf, 0, &unit.Unfit{Err: &unit.Ended{Name: "b", Status: child.ExitStatus{Code: 69}, Why: "192.0.2.10 is in use by 02:00:00:00:00:01"}},
+			`[WARN]  program exited: service=db status="exit code 69" why="192.0.2.10 is in use by 02:00:00:00:00:01"`},
+		{conf, 0, &unit.Unfit{Err: errors.New("eth0 is down, or has no carrier")}, `[ERROR] the service does not work: service=db why="eth0 is down, or has no carrier"`},
 		{conf, 1, fmt.Errorf("%w: timeout", unit.ErrUnhealthy), `[ERROR] the service does not work: service=db why="unhealthy: timeout" failure="2 of 5" next_start=2s`},
 		{conf, 0, errRestart, `[INFO]  stopping the service: service=db why="an operator wants it restarted"`},
 	} {
@@ -80,5 +84,23 @@ func TestTellingAFailureCountsNone(t *testing.T) {
 	}
 	if n := len(v.mem.restarts.failures); n != 0 {
 		t.Errorf("%d failures", n)
+	}
+}
+
+// A host that cannot run the service is left at the first failure, and says why. What was counted before is forgotten.
+func TestAHostThatCannotRunTheServiceIsLeftAtOnce(t *testing.T) {
+	v := made(t, Conf{Service: config.Service{Restart: config.Restart{Policy: config.RestartOnFailure, Delay: time.Second, MaxDelay: time.Minute, GiveUpAfter: 5, Within: time.Minute}}}, nil)
+	r := v.testStay(t.Context(), Session{}, &endingTree{})
+	for _, why := range []error{
+		&unit.Unfit{Err: &unit.Ended{Name: "vip", Status: child.ExitStatus{Code: 69}, Why: "192.0.2.10 is in use by 02:00:00:00:00:01"}},
+		&unit.Unfit{Err: errors.New("eth0 is down, or has no carrier")},
+	} {
+		r.run.why, v.mem.unstarted = why, false
+		if e := r.Judge(t.Context()); e.Kind != role.Failed || !v.mem.unstarted || v.mem.story.failure != why.Error() {
+			t.Errorf("%v: %v, %q", why, e.Kind, v.mem.story.failure)
+		}
+	}
+	if (&unit.Ended{Name: "vip", Why: "192.0.2.10 is in use by M"}).Error() != "vip: 192.0.2.10 is in use by M" {
+		t.Error("the reason is not told")
 	}
 }

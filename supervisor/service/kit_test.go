@@ -58,6 +58,7 @@ func (unobserved) State(control.LocalStatus)            {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}
 func (unobserved) Claimed(string)                       {}
+func (unobserved) Announced(string)                     {}
 
 // empty is a machine on which nothing runs, and whose clock is far from the end of any lease.
 type empty struct{ host.Machine }

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"strings"
 	"sync"
 	"time"
 
@@ -149,9 +148,12 @@ func (s *story) claimed(token int64) {
 	s.token, s.failure, s.restarts, s.exit, s.exited = token, "", 0, "", nil
 }
 
-// why is the cause with the failure, which may begin with the same words.
+// why is the cause with the failure, which of a program or a hook gives the cause as well.
 func (s *story) why() string {
-	if strings.HasPrefix(s.failure, string(s.cause)) {
+	switch {
+	case s.failure == "":
+		return string(s.cause)
+	case s.cause == election.ChildFailed, s.cause == election.ChildDone, s.cause == election.HookFailed:
 		return s.failure
 	}
 	return string(s.cause) + ": " + s.failure

@@ -48,4 +48,6 @@ type Observer interface {
 	Restarted(service string)
 	// Claimed tells that another machine claims an address of a service that is active here.
 	Claimed(service string)
+	// Announced tells that the other nodes can see this node's part in a service.
+	Announced(service string)
 }

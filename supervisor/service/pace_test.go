@@ -33,7 +33,7 @@ func TestAHangIsNoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}
 		defer zk.server.Close()
-		for _, at := range []election.Role{election.RoleStandby, election.RoleFencing} {
+		for _, at := range []election.Role{election.RoleStandby, election.RoleClaiming} {
 			watching := &stalls{goOn: make(chan struct{})}
 			v := made(t, Conf{Service: config.Service{Election: "race"}}, func(n *LocalNode) {
 				n.Guard, n.Observer = func() host.Guard { return guard }, watching
@@ -43,7 +43,7 @@ func TestAHangIsNoWait(t *testing.T) {
 			}
 			watching.at.Store(&at)
 			zk.served(v, func() {
-				if at == election.RoleFencing {
+				if at == election.RoleClaiming {
 					guard.next(t)
 				}
 				synctest.Wait()

@@ -15,8 +15,25 @@ import (
 // reloadPatience is how long the programs have to live after their reload signal: it kills one that has no handler for it.
 const reloadPatience = time.Second
 
+// reload tells the programs to reload, unless their check has failed.
+func (t *stay) reload(ctx context.Context, failed error) {
+	v := t.v
+	t.run.checked = nil
+	if failed == nil {
+		t.run.programs.Reload(syscall.Signal(v.conf.ReloadSignal))
+		t.run.reloaded = time.After(reloadPatience)
+		return
+	}
+	v.log.Warn("the reload check fails, so the program is not told to reload", "service", v.name, "why", failed)
+	v.inbox.intents.reload = reload{failed: fmt.Sprintf("%s was not told to reload, because its reload_check failed: %v", v.name, failed)}
+	t.confirm(ctx)
+}
+
 // judgeReload notes what a reload that is still observed has led to: why the run ended, or nil if it goes on.
 func (t *stay) judgeReload(why error) {
+	if t.run.checked != nil { // the next run reads its config anyway
+		t.run.checked, t.v.inbox.intents.reload = nil, reload{}
+	}
 	if t.run.reloaded == nil {
 		return
 	}

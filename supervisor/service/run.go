@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 
 	"understudy/election"
 	"understudy/supervisor/child"
-	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
@@ -30,12 +28,14 @@ type run struct {
 	adopt    *unit.CarriedRun // the programs of a previous image of this process, which the next run continues
 	copy     *unit.CarriedRun // the follower that is about to be promoted
 	demoted  *unit.CarriedRun // the programs of a copy that is a follower again
+	cutOff   <-chan struct{}  // closed when nobody looks whether another node may take what has no link here; nil: nobody does
 	first    host.Process
 	unnoted  error          // why what survives a boot cannot be noted; nil: it is, or nothing does
 	why      error          // why the run ended
 	delay    time.Duration  // before the next one
 	held     role.EventKind // the event in place of the next run, once automatic takeovers are on again; Again: none
 
+	checked  <-chan error     // whether the programs may be told to reload
 	reloaded <-chan time.Time // fires when the programs have lived long enough after their reload signal
 }
 
@@ -52,10 +52,6 @@ func (t *stay) Run(ctx context.Context) role.Event {
 		t.term.entry.starts()
 	} else {
 		v.view.showStart(working) // the service had come up
-		effects := effectsOf(config.Service{Processes: adopt.Programs})
-		if !effects.Lists(election.Effects{}) { // an older version has not listed them
-			t.term.helpers.Go(func() { _, _ = t.candidacy.cand.Crumb.ListEffects(ctx, idOf(t.tree), effects) })
-		}
 	}
 	var stdin *os.File
 	if v.conf.Once {
@@ -95,6 +91,7 @@ func (t *stay) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig 
 	return unit.RunConfig{
 		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Fault: t.run.unnoted, Stdin: stdin, Adopt: adopt,
 		Health: v.view.wellness.checked, Astray: v.view.wellness.strayed, Claimed: func() { v.node.Observer.Claimed(v.name) },
+		Lost: v.view.wellness.cutOff,
 	}
 }
 
@@ -178,8 +175,12 @@ func (t *stay) attend(ctx context.Context) (well time.Duration) {
 			if ready == nil {
 				t.leaveUnreachable(time.Since(since))
 			}
+			t.leaveCutOff(watching)
 		case <-preferred:
 			run.End(errPreferred)
+		case err := <-t.run.checked:
+			over()
+			t.reload(watching, err)
 		case <-t.run.reloaded:
 			over()
 			t.judgeReload(nil)
@@ -202,9 +203,8 @@ func (t *stay) obey(ctx context.Context, ready bool) {
 	case orderRestart:
 		t.run.programs.End(errRestart)
 	case orderReload:
-		t.run.programs.Reload(syscall.Signal(v.conf.ReloadSignal))
 		v.inbox.intents.reload = reload{observed: true}
-		t.run.reloaded = time.After(reloadPatience)
+		t.run.checked, t.run.reloaded = t.run.programs.CheckReload(ctx, v.conf.ReloadCheck), nil
 	default:
 		if ready && v.inbox.intents.late(v.mem.story.token) {
 			t.confirm(ctx)
@@ -260,7 +260,7 @@ func (t *stay) ended() role.Event {
 		t.giveUp(why.Error())
 		return role.Event{Kind: role.NotReachable}
 	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errRestart):
-		v.log.Info("stopping the service", "why", why)
+		v.log.Info(MomentStopping, "why", why)
 	default:
 		t.logFailure()
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
@@ -169,7 +170,15 @@ func (v *Service) effects() election.Effects { return effectsOf(v.conf.Service) 
 
 func effectsOf(conf config.Service) election.Effects {
 	e := unit.EffectsOf(conf)
-	return election.Effects{Names: e.Names, UndoMs: e.Undoing.Milliseconds(), NeedProof: e.NeedProof, Survive: e.Survive}
+	effects := election.Effects{Names: e.Names, UndoMs: e.Undoing.Milliseconds(), NeedProof: e.NeedProof, Survive: e.Survive}
+	for _, process := range conf.Processes {
+		if slices.Contains(e.Names, process.Name) {
+			mount, address, undo := process.Leaves()
+			look := election.Look{Name: process.Name, Mount: election.Line(mount), Address: address, Undo: election.Line(undo)}
+			effects.Look = append(effects.Look, look)
+		}
+	}
+	return effects
 }
 
 // applyConfig puts a changed config in force, and reports whether there was one.

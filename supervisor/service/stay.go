@@ -3,13 +3,13 @@ package service
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"understudy/election"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
 
@@ -64,21 +64,29 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 		v.inbox.precheck.stand(stands)
 	}
 	v.copy.stand(now.Place == role.Standby || now.Place == role.Deferring || now.Place == role.Claiming)
-	from, to := was.Role(), now.Role()
+	from, to := t.shown(was), t.shown(now)
 	if from == to {
 		return
 	}
 	why := role.Why(was, now, e)
 	v.view.enter(to, why)
-	facts := []any{"from", string(from), "to", string(to), "reason", strings.ReplaceAll(string(why), "child", "program")} // in the words of `understudy history`
-	v.log.Info("role", append(facts, t.facts(now)...)...)
+	facts := []any{"from", string(from), "to", string(to), "reason", string(why)}
+	v.log.Info(MomentRole, append(facts, t.facts(now)...)...)
 	v.view.announce()
+}
+
+// shown is the role that others see. Where there is nobody to fence, nobody reads that somebody is fenced.
+func (t *stay) shown(s role.State) election.Role {
+	if r := s.Role(); r != election.RoleFencing || !t.term.plain {
+		return r
+	}
+	return election.RoleClaiming
 }
 
 // facts are further facts of a step, for the log.
 func (t *stay) facts(now role.State) []any {
 	v := t.v
-	switch to := now.Role(); {
+	switch to := t.shown(now); {
 	case to == election.RolePaused:
 		return []any{"why", v.view.note}
 	case to == election.RoleActive:
@@ -131,8 +139,8 @@ func (t *stay) undoOld(ctx context.Context) bool {
 	t.leftovers = leftovers{}
 	undo := func(ctx context.Context) bool {
 		report := func() { t.reportOwed(session) }
-		undone := v.unit.UndoAll(ctx, report)
-		return undone && v.unit.UndoAll(ctx, report) // again: it notes what could not be noted
+		undone := v.unit.UndoAll(ctx, unit.Leaving{}, report)
+		return undone && v.unit.UndoAll(ctx, unit.Leaving{}, report) // again: it notes what could not be noted
 	}
 	done := undo(ctx)
 	if !done && v.Removed() && !handing(ctx) { // its namesake begins after it
@@ -161,6 +169,7 @@ func (t *stay) Join(ctx context.Context) role.Event {
 			t.tree = v.carried.tree
 		}
 		cand.Held = v.conf.Wait.tried
+		cand.Outlasting(t.mayOutlast)
 		cand.Saw = func(token int64) { v.mem.saw(token, t.s.Newest()) }
 		lost := v.mem.lost(birth, cand.Newest, t.s.Newest(), cand.SetBacks)
 		if !lost { // it may be in a queue for long, and look at no lock

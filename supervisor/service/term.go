@@ -20,6 +20,7 @@ type term struct {
 	claim *election.Claim
 	entry entry // of the history
 	lived bool  // fencing has succeeded: from here on programs may have run
+	plain bool  // there was no record: nobody is to be fenced
 
 	fenced bool // programs of another term may have run since the copies were compared
 	spares bool // it has not taken the copy's tree yet: nothing of this term runs in it
@@ -36,7 +37,7 @@ type term struct {
 // beginTerm begins with a claim whose breadcrumb lists effects.
 func (t *stay) beginTerm(claim *election.Claim, listed election.Effects) {
 	t.v.mem.unstarted = false
-	t.term, t.run = term{claim: claim, entry: newEntry(claim.Token), listed: listed}, run{}
+	t.term, t.run = term{claim: claim, entry: newEntry(claim.Token), listed: listed, plain: claim.Previous == nil}, run{}
 }
 
 // engage notes that the service may be started here. From then on this node promises no other node not to start it.

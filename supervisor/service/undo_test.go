@@ -16,20 +16,25 @@ import (
 // owing is a service that has stopped its programs, and whose undo fails so often.
 func owing(t *testing.T, failures int) (v *Service, tries *int) {
 	tries = new(int)
-	guard := shell{run: func(context.Context, []string) int {
+	return undoes(t, func(context.Context, []string) int {
 		if *tries++; *tries <= failures {
 			return 32
 		}
 		return 0
-	}}
-	v = made(t, Conf{}, func(n *LocalNode) {
+	}), tries
+}
+
+// undoes is one whose undo is run.
+func undoes(t *testing.T, run func(context.Context, []string) int) *Service {
+	guard := shell{run: run}
+	v := made(t, Conf{}, func(n *LocalNode) {
 		n.Commands = unit.NewCommands(func() host.Guard { return guard }, empty{}.Now)
 	})
-	v.Remember(CarriedService{Name: "db", Debts: []unit.Debt{{Name: "fs", Command: []string{"umount"}, Timeout: time.Second}}})
+	v.Remember(CarriedService{Name: "db", Debts: []unit.Debt{{Name: "fs", Command: []string{"umount"}, Timeout: 10 * time.Second}}})
 	v.state = role.State{Place: role.Undoing, Claimed: true, Cause: role.SwitchAsked}
 	v.view.enter(v.state.Role(), election.SwitchAsked)
 	t.Cleanup(v.Close)
-	return v, tries
+	return v
 }
 
 // P2: an address or a mount that stays would be on two hosts.
@@ -56,11 +61,11 @@ func TestTheLockIsKeptUntilAllIsUndone(t *testing.T) {
 	})
 }
 
-// A supervisor that stops, or whose session is over, cannot keep the lock for ever. It gives nothing back, and goes on undoing.
+// A supervisor that stops, or is asked twice to, cannot keep the lock for ever. It gives nothing back. Only one that stays goes on undoing.
 func TestWhatIsNotUndoneIsLeftToTheNextSession(t *testing.T) {
 	for name, leaves := range map[string]bool{"stops": true, "asked twice to stop": false} {
 		synctest.Test(t, func(t *testing.T) {
-			v, tries := owing(t, 7)
+			v, tries := owing(t, 40)
 			leave, hurry := make(chan struct{}), make(chan struct{})
 			v.node.Hurry = hurry
 			var told []bool
@@ -79,10 +84,51 @@ func TestWhatIsNotUndoneIsLeftToTheNextSession(t *testing.T) {
 			if !slices.Equal(told, []bool{false}) { // then they close no session
 				t.Errorf("%s: the guardians are told %v", name, told)
 			}
-			time.Sleep(5 * time.Minute)
-			if v.unit.Owes() {
-				t.Errorf("%s: not undone after %d attempts", name, *tries)
+			time.Sleep(time.Hour)
+			if v.unit.Owes() != leaves {
+				t.Errorf("%s: owes %v after %d attempts", name, v.unit.Owes(), *tries)
 			}
+		})
+	}
+}
+
+// Whoever stops waits for it: the tries are close together, and each of them counts, the last one among them.
+func TestALateUndoOfASupervisorThatStopsCounts(t *testing.T) {
+	for name, one := range map[string]struct {
+		works, takes time.Duration // after the order, and from then on
+		want         role.EventKind
+		over         time.Duration
+	}{
+		"soon":               {5500 * time.Millisecond, 0, role.Settled, 6 * time.Second},
+		"at the last moment": {29500 * time.Millisecond, 0, role.Settled, 30 * time.Second},
+		"too late":           {30500 * time.Millisecond, 0, role.Unsettled, 30 * time.Second},
+		"slow":               {26500 * time.Millisecond, 8 * time.Second, role.Settled, 35 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ordered := time.Now().Add(100 * time.Second) // by then the pauses are long
+				works := func() bool { return time.Since(ordered) >= one.works }
+				v := undoes(t, func(ctx context.Context, _ []string) int {
+					if !works() {
+						return 32
+					}
+					select {
+					case <-time.After(one.takes):
+						return 0
+					case <-ctx.Done():
+						return 137
+					}
+				})
+				leave, told := make(chan struct{}), []bool{}
+				stay := v.testStay(t.Context(), Session{Session: &election.Session{}, Leave: leave}, shellTree{told: &told})
+				done := make(chan role.Event, 1)
+				go func() { done <- stay.Undo(t.Context()) }()
+				time.Sleep(time.Until(ordered))
+				close(leave)
+				if e := <-done; e.Kind != one.want || time.Since(ordered) != one.over || !slices.Equal(told, []bool{one.want == role.Settled}) {
+					t.Errorf("%v after %v, told %v", e.Kind, time.Since(ordered), told)
+				}
+			})
 		})
 	}
 }

@@ -31,6 +31,7 @@ type view struct {
 	again      bool  // left is from before an upgrade: the same role after it is no new one
 	wellness   wellness
 	note       string     // a further fact for the other nodes
+	never      bool       // by its config it is no candidate
 	unpromoted string     // why no copy of a replicated service is promoted
 	ready      bool       // the programs run and are ready
 	agent      string     // where others reach this node's agent
@@ -50,7 +51,7 @@ type taken struct {
 func newView(v *Service) view {
 	return view{
 		service: v.name, observer: v.node.Observer, log: v.log, conf: &v.conf, mem: &v.mem, undead: &v.undead, owed: v.unit.NotUndone, intents: &v.inbox.intents,
-		taken: taken{role: election.RoleOffline}, wellness: wellness{news: v.inbox.news}, announcer: newAnnouncer(v.log),
+		taken: taken{role: election.RoleOffline}, wellness: wellness{news: v.inbox.news}, announcer: newAnnouncer(v.log, func() { v.node.Observer.Announced(v.name) }),
 	}
 }
 
@@ -83,10 +84,7 @@ func (w *view) member() election.Member {
 		m.Health, m.Why = w.wellness.of(w.intents.control())
 		m.Token, m.Restarts, m.Exit, m.Exited = story.token, story.restarts, story.exit, story.exited
 	case election.RoleFailed:
-		m.Health, m.Why = election.HealthFailed, string(story.cause)
-		if story.failure != "" {
-			m.Why = story.why()
-		}
+		m.Health, m.Why, m.Cause = election.HealthFailed, story.why(), story.cause
 		m.Exit, m.Exited, m.Retry = story.exit, story.exited, w.retry
 	case election.RoleStopping:
 		m.Why = string(story.cause)
@@ -102,7 +100,7 @@ func (w *view) member() election.Member {
 		}
 	case election.RoleStandby:
 		if w.note != "" {
-			m.Health = election.HealthUnfit
+			m.Health, m.Never = election.HealthUnfit, w.never
 		} else if w.unpromoted != "" {
 			m.Why = w.unpromoted
 		} else if d := w.mem.preference.demotion(time.Now()); d != nil {
@@ -180,6 +178,7 @@ func (w *view) showReady(ready bool) {
 
 // showBar shows why this node is no candidate, or that it is one.
 func (w *view) showBar(bar role.Bar, why string) {
+	w.never = bar == role.Ineligible
 	if w.note == why {
 		return
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 
@@ -26,6 +27,7 @@ type wellness struct {
 	mu     sync.Mutex // guards the fields below, which a run writes
 	health string     // the fault by the newest health check; "": it passed
 	astray string     // which processes are in other cgroups
+	lost   string     // why an address of the service has no link
 	unseen string     // for whom the primary of a replicated service is not reachable
 }
 
@@ -40,7 +42,9 @@ func (w *wellness) proved() {
 }
 
 // forgetRun drops the notes of a previous run.
-func (w *wellness) forgetRun() { w.change(func() { w.health, w.astray, w.unseen = "", "", "" }) }
+func (w *wellness) forgetRun() {
+	w.change(func() { w.health, w.astray, w.unseen, w.lost = "", "", "", "" })
+}
 
 // checked notes the newest health check's result.
 func (w *wellness) checked(said string) { w.change(func() { w.health = said }) }
@@ -50,6 +54,19 @@ func (w *wellness) strayed(said string) { w.change(func() { w.astray = said }) }
 
 // seen notes whether others reach the primary. That it is not reachable is no fault of the programs: where nobody else is fit they go on.
 func (w *wellness) seen(said string) { w.change(func() { w.unseen = said }) }
+
+// cutOff notes whether an address of the service has a link.
+func (w *wellness) cutOff(why string) {
+	if w.isCutOff() != why { // it is told again and again
+		w.change(func() { w.lost = why })
+	}
+}
+
+func (w *wellness) isCutOff() (why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost
+}
 
 func (w *wellness) change(do func()) {
 	w.mu.Lock()
@@ -61,7 +78,7 @@ func (w *wellness) change(do func()) {
 func (w *wellness) read() (health, astray, unseen string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.health, w.astray, w.unseen
+	return cmp.Or(w.lost, w.health), w.astray, w.unseen
 }
 
 // of describes an active service's programs.

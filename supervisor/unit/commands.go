@@ -1,9 +1,11 @@
 package unit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,6 +13,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/runas"
+	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/wait"
 )
@@ -102,6 +105,16 @@ func (u *Unit) Command(ctx context.Context, what string, spec child.Spec, limit 
 	})
 }
 
+// Unfit asks a command of config.Service.Members why this host is not fit; "": it is, or gives no answer.
+func (u *Unit) Unfit(ctx context.Context, what string, spec child.Spec, limit time.Duration) (why string) {
+	exited, ended := errors.AsType[*Exited](u.Command(ctx, what, spec, limit))
+	if !ended || exited.Code != config.ExitUnfit {
+		return ""
+	}
+	last := exited.Said[strings.LastIndexByte(exited.Said, '\n')+1:]
+	return strings.TrimPrefix(cmp.Or(last, exited.Error()), "understudy: ")
+}
+
 // inTree runs a command in a run's own tree: it dies with the programs at the latest.
 func (u *Unit) inTree(ctx context.Context, tree host.Tree, what string, spec child.Spec, limit time.Duration) error {
 	return u.command(ctx, what, spec, limit, func(ctx context.Context, spec child.Spec) (child.Result, error) {
@@ -118,6 +131,14 @@ func (u *Unit) command(
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed: it took longer than %v", limit))
 	defer cancel()
 	spec.Env = slices.Concat(runas.Environ(), spec.Env)
+	if what == asksUndone { // then its output is that of stderr
+		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer null.Close()
+		spec.Stdout, spec.Aside = null, true
+	}
 	result, err := run(ctx, spec)
 	said := strings.TrimSpace(strings.ToValidUTF8(string(result.Output), "?"))
 	if said != "" {
@@ -126,12 +147,30 @@ func (u *Unit) command(
 	switch {
 	case err != nil:
 		return err
-	case result.Status.Code != 0 && said != "":
-		return fmt.Errorf("%s: %s", Describe(result.Status), said[strings.LastIndexByte(said, '\n')+1:])
+	case result.Status.Code != 0 && result.Status.Signal == 0 && !result.Status.Unknown:
+		return &Exited{result.Status.Code, said}
 	case result.Status.Code != 0:
-		return errors.New(Describe(result.Status))
+		return errors.New(Describe(result.Status) + lastLine(said))
+	case said != "" && what == asksUndone:
+		return errors.New(Describe(result.Status) + ", with a complaint" + lastLine(said))
 	}
-	return nil
+	return err
+}
+
+// Exited is a command that has ended by itself, with another exit code than 0.
+type Exited struct {
+	Code int
+	Said string // the end of its output
+}
+
+func (e *Exited) Error() string { return Describe(child.ExitStatus{Code: e.Code}) + lastLine(e.Said) }
+
+// lastLine is the last of an output, to follow on what ended.
+func lastLine(said string) string {
+	if said == "" {
+		return ""
+	}
+	return ": " + said[strings.LastIndexByte(said, '\n')+1:]
 }
 
 // hurried returns a context that also ends when an operator has asked for the end twice.

@@ -26,17 +26,16 @@ type Debt struct {
 	Command []string      `json:"command"`
 	Timeout time.Duration `json:"timeout"`
 	Token   int64         `json:"token"`
-	Undone  []string      `json:"undone,omitempty"`  // exits with 0 if nothing is left to undo
+	Undone  []string      `json:"undone,omitempty"`  // says whether nothing is left to undo
 	Address *AddressDebt  `json:"address,omitempty"` // that the command removes
 	Lasts   bool          `json:"survives_boot,omitempty"`
-	tried   bool          // its result is not known
 }
 
 // debtFile is the file of debts of one service of one node.
 type debtFile struct {
 	Node    string `json:"node"`
 	Service string `json:"service"`
-	Root    string `json:"root,omitempty"` // of the cluster in ZooKeeper; "": an older version does not say
+	Root    string `json:"root"` // of the cluster in ZooKeeper
 	// Lasting is the newest term, by its token, whose effects may survive a boot, and Boot the one in which this was written. Then the file
 	// is kept where it survives one as well, and stays when nothing is owed: only so it is known that nothing is.
 	Lasting int64  `json:"lasting,omitempty"`
@@ -111,7 +110,7 @@ func (t TermRef) Owed(boot string, text []byte) []string {
 func (t TermRef) owed(boot string, all []debtFile) (names []string) {
 	settled := t.Boot == boot || len(t.Survive) == 0
 	for _, left := range all {
-		if left.Node != t.Node || left.Service != t.Service || t.Root != "" && left.Root != "" && left.Root != t.Root {
+		if left.Node != t.Node || left.Service != t.Service || t.Root != "" && left.Root != t.Root {
 			continue
 		}
 		settled = settled || left.Lasting == t.Token
@@ -176,6 +175,13 @@ func (d *debts) settle() {
 	}
 }
 
+// drop drops the newest, if that is of a program which has done nothing.
+func (d *debts) drop(name string) {
+	if newest, owes := d.newest(); owes && newest.Name == name {
+		d.settle()
+	}
+}
+
 // settled saves what settle could not. P6: others ask the file, and take what it lists for not undone.
 func (d *debts) settled() error {
 	d.mu.Lock()
@@ -201,15 +207,6 @@ func (d *debts) blame(fault string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fault = fault
-}
-
-// try notes that the newest may be undone from now on, and reports whether it may have been before.
-func (d *debts) try() (before bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	newest := &d.all[len(d.all)-1]
-	before, newest.tried = newest.tried, true
-	return before
 }
 
 // list returns all debts.
@@ -280,9 +277,6 @@ func (d *debts) load() {
 	defer d.mu.Unlock()
 	d.unread = nil
 	d.all, d.lasting = left.owed(d.boot), left.Lasting
-	for i := range d.all {
-		d.all[i].tried = true // by a supervisor that was killed, perhaps
-	}
 }
 
 // seen reports whether a file that cannot be read may be there: who may not look into its folder, or finds none, owes nothing.

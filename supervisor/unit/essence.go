@@ -30,7 +30,8 @@ func essence(s config.Service) []essential {
 			p.Limits = nil
 		}
 		p.StopSignal, p.StopTimeout, p.Ready.Timeout, p.Undo, p.Undone, p.UndoTimeout, p.Sets, p.Keeps = 0, 0, 0, nil, nil, 0, nil, false
-		p.Log.MaxSize, p.Log.Keep, p.Log.Compress = 0, 0, false
+		p.Member, p.Probe = false, nil
+		p.Log.MaxSize, p.Log.Keep = 0, 0
 		e.Process = p
 		all = append(all, e)
 	}

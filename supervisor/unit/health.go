@@ -115,7 +115,7 @@ func (a *ownAnswer) Check(ctx context.Context) error {
 		return err
 	}
 	if who := a.who(a.address, a.since); who != "" {
-		return fmt.Errorf("%s is answered by %s, which does not belong to this service", a.address, who)
+		return answeredBy(a.address, who)
 	}
 	a.since = 0
 	return nil

@@ -126,7 +126,7 @@ func TestALastingNoteStaysWhereItLasts(t *testing.T) {
 	image := next("b1")
 	image.Restore(u.Debts(), u.Lasting())
 	n := Note{Node: "a", Service: "db", Cluster: t.Name(), Token: 7}
-	m := Means{Run: func(context.Context, Debt, []string) error { return nil }}
+	m := Means{Run: func(context.Context, Debt, string, []string) error { return nil }}
 	if err := n.Undo(t.Context(), n.Store(), m); err != nil {
 		t.Fatal(err)
 	}

@@ -36,14 +36,14 @@ func (l *logs) openWith(
 	ctx context.Context, reach *wait.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
 ) (*logfile.Log, error) {
 	if f := l.files[conf.File]; f != nil {
-		f.Reconfigure(who, int64(conf.MaxSize), conf.Keep, conf.Compress)
+		f.Reconfigure(who, int64(conf.MaxSize), conf.Keep)
 		l.confs[conf.File] = conf
 		return f, nil
 	}
 	f, err := wait.Reached(ctx, reach, func() (*logfile.Log, error) {
 		return open(logfile.Config{
 			Path: conf.File, To: ownOutput(conf.File), Who: who, Logger: log.Named("log"),
-			MaxSize: int64(conf.MaxSize), Keep: conf.Keep, Compress: conf.Compress,
+			MaxSize: int64(conf.MaxSize), Keep: conf.Keep,
 		})
 	}, func(f *logfile.Log) { _ = f.Close() })
 	if err != nil {

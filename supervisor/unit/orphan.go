@@ -56,8 +56,9 @@ func (r *Run) owe(ctx context.Context) error {
 
 // Means are how a process that is no supervisor undoes debts.
 type Means struct {
-	Remove func(a AddressDebt) error                                 // nil: by its command
-	Run    func(ctx context.Context, d Debt, command []string) error // nil: it runs no command
+	Remove func(a AddressDebt) error // nil: by its command
+	// Run runs a command of a debt as Unit.Command does, whose word what is; nil: it runs none.
+	Run func(ctx context.Context, d Debt, what string, command []string) error
 }
 
 // ErrCommand says that the next debt is undone by a command, for which there are no means.
@@ -148,7 +149,7 @@ func (n Note) Undoing(store Notes) (d time.Duration) {
 	return d
 }
 
-// undo undoes one debt. It may have been tried before, so its result is asked first.
+// undo undoes one debt.
 func (m Means) undo(ctx context.Context, d Debt) error {
 	if d.Address != nil && m.Remove != nil {
 		return m.Remove(*d.Address)
@@ -156,15 +157,7 @@ func (m Means) undo(ctx context.Context, d Debt) error {
 	if m.Run == nil {
 		return ErrCommand
 	}
-	isUndone := func() bool { return len(d.Undone) > 0 && m.Run(ctx, d, d.Undone) == nil }
-	if isUndone() {
-		return nil
-	}
-	err := m.Run(ctx, d, d.Command)
-	if err != nil && ctx.Err() == nil && isUndone() {
-		return nil
-	}
-	return err
+	return d.pay(func(what string, command []string) error { return m.Run(ctx, d, what, command) })
 }
 
 // exclude keeps other processes from undoing the same debts until unlock, and takes in what they have undone. A file that cannot be locked
@@ -210,13 +203,9 @@ func (d *debts) dropUndone() {
 	}
 	before := d.list()
 	now := d.change(func(all []Debt) []Debt {
-		all = slices.DeleteFunc(all, func(one Debt) bool {
+		return slices.DeleteFunc(all, func(one Debt) bool {
 			return !slices.ContainsFunc(left.Debts, func(other Debt) bool { return other.Name == one.Name && other.Token == one.Token })
 		})
-		for i := range all {
-			all[i].tried = all[i].tried || len(all) < len(before)
-		}
-		return all
 	})
 	if len(now) == len(before) {
 		return

@@ -35,6 +35,8 @@ type RunConfig struct {
 	// Each gets changes only, from one goroutine at a time.
 	Health, Astray func(said string)
 	Claimed        func() // another machine claims an address of the service; nil: nobody asks
+	// Lost gets why an address of the service has no link, again and again, and "" when it has one again; nil: nobody asks.
+	Lost func(why string)
 }
 
 // Run is a unit's programs from the start of the first until all of them end.
@@ -65,15 +67,29 @@ type Run struct {
 type part struct {
 	config.Process
 	process host.Process
+	socket  *notify.Socket // nil: it has none
 }
 
 // Ended says that a program has ended by itself.
 type Ended struct {
 	Name   string
 	Status child.ExitStatus
+	Why    string // as it has said; "": it has not
 }
 
-func (e *Ended) Error() string { return called(e.Name) + " ended: " + Describe(e.Status) }
+func (e *Ended) Error() string {
+	if e.Why != "" {
+		return called(e.Name) + ": " + e.Why
+	}
+	return called(e.Name) + " ended: " + Describe(e.Status)
+}
+
+// Unfit says that this host cannot run the service now, and another one may.
+type Unfit struct{ Err error }
+
+func (e *Unfit) Error() string { return e.Err.Error() }
+
+func (e *Unfit) Unwrap() error { return e.Err }
 
 // called is how messages call a process: the only one of a service has no name that its operator knows.
 func called(name string) string {
@@ -132,6 +148,12 @@ func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 func (r *Run) adopt(ctx context.Context) {
 	previous := r.cfg.Adopt
 	r.parts = previous.parts
+	left := previous.Sockets
+	for i := range r.parts { // they are in the order of the programs that have one
+		if r.parts[i].Ready.Notify && len(left) > 0 {
+			r.parts[i].socket, left = left[0].socket, left[1:]
+		}
+	}
 	for _, s := range previous.Sockets {
 		r.hear(ctx, s.socket)
 	}
@@ -182,6 +204,26 @@ func (r *Run) Outdated(now config.Service) bool { return outdated(r.cfg.Conf, no
 
 // Reconfigure puts the parts of a changed config in force that do not require a restart.
 func (r *Run) Reconfigure(now config.Service) { r.watch.reconfigure(now.Health) }
+
+// reloadCheckLimit is shorter than the command that orders a reload waits.
+const reloadCheckLimit = 30 * time.Second
+
+// CheckReload runs a command as the last program's user until ctx ends, and sends why the programs should not reload; nil: they may.
+func (r *Run) CheckReload(ctx context.Context, command config.Command) <-chan error {
+	result := make(chan error, 1)
+	programs := r.cfg.Conf.Processes
+	checker := r.checker(programs[len(programs)-1], "", "", command)
+	if checker == nil {
+		result <- nil
+		return result
+	}
+	r.watchers.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, reloadCheckLimit)
+		defer cancel()
+		result <- checker.Check(ctx)
+	})
+	return result
+}
 
 // Reload sends each program a signal.
 func (r *Run) Reload(sig unix.Signal) {

@@ -27,6 +27,7 @@ import (
 type stage struct {
 	host.Tree
 	cancelStart map[string]bool          // these end for no signal
+	immortal    bool                     // nothing is proved dead
 	runs        map[string]time.Duration // these end by themselves after so long
 
 	mu   sync.Mutex // guards what follows
@@ -119,6 +120,9 @@ func (a *actor) Signal(sig syscall.Signal) error {
 
 func (a *actor) Kill(context.Context) error {
 	a.s.say("kill %s", a.name)
+	if a.s.immortal {
+		return errors.New("it is alive")
+	}
 	a.end(137)
 	return nil
 }
@@ -322,4 +326,35 @@ func TestAnInterruptedUndoIsStillDue(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// P2: a start whose end is not known may have its effect later: nothing is undone beside it, or beside what it has left.
+func TestAStartThatIsHalfDoneIsDeadBeforeItIsUndone(t *testing.T) {
+	for name, one := range map[string]struct {
+		ends, immortal bool
+		want           string
+	}{
+		"hangs":             {false, false, "owe 7, start vip, kill vip, start undo, kill undo"},
+		"fails":             {true, false, "owe 7, start vip, kill vip, start undo, kill undo"},
+		"cannot be killed":  {false, true, "owe 7, start vip, kill vip"},
+		"leaves what lives": {true, true, "owe 7, start vip, kill vip"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			u, cfg, s := played(t)
+			delete(s.runs, "vip")
+			s.immortal = one.immortal
+			cfg.Conf.Processes[0].Ready.Timeout = time.Minute
+			run := u.Start(t.Context(), cfg)
+			if synctest.Wait(); one.ends {
+				s.actor("vip").end(1)
+			}
+			_ = run.Wait()
+			run.Stop(t.Context(), cfg.Conf, Cut{})
+			run.Close()
+			s.actor("vip").end(137)
+			if got := strings.Join(s.heard(), ", "); got != one.want || u.Owes() != one.immortal {
+				t.Errorf("%s: %s, owes %v, want %s", name, got, u.Owes(), one.want)
+			}
+		})
+	}
 }

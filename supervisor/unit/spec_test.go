@@ -57,7 +57,6 @@ func TestEveryKeyReachesTheProgram(t *testing.T) {
 		"log.file":              func(g *config.Program) { g.Log.File = filepath.Join(dir, "other.log") },
 		"log.max_size":          func(g *config.Program) { g.Log.MaxSize = 2 << 20 },
 		"log.keep":              func(g *config.Program) { g.Log.Keep = 2 },
-		"log.compress":          func(g *config.Program) { g.Log.Compress = true },
 	}
 	later := map[string]string{ // keys that change nothing at the start, and who looks at them
 		"stop_signal": "stopping.stop", "stop_timeout": "stopping.stop", "ready.after": "Run.waitReady", "ready.exec": "Run.waitReady",

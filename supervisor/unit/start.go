@@ -112,20 +112,21 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 		return nil, err
 	}
 	r.mu.Lock()
-	r.parts = append(r.parts, part{prog, p})
+	one := part{prog, p, socket}
+	r.parts = append(r.parts, one)
 	r.mu.Unlock()
 	r.u.log.Info("program started", r.named(prog, "pid", p.Pid(), "token", r.cfg.Token)...)
 	if prog.Oneshot {
-		return func() error { return r.await(ctx, prog, p) }, nil
+		return func() error { return r.await(ctx, one) }, nil
 	}
-	r.mind(part{prog, p})
+	r.mind(one)
 	return func() error { return r.waitReady(ctx, prog, p, socket) }, nil
 }
 
 // hear receives a program's notifications, until the run is over.
 func (r *Run) hear(ctx context.Context, socket *notify.Socket) {
 	r.sockets = append(r.sockets, socket)
-	socket.Claimed = r.cfg.Claimed
+	socket.Claimed, socket.Lost = r.cfg.Claimed, r.cfg.Lost
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.hearers.Go(func() {
 		<-r.over
@@ -146,26 +147,42 @@ func (r *Run) mind(p part) {
 	r.hearers.Go(func() {
 		select {
 		case <-p.process.Done():
-			r.end(&Ended{p.Name, ExitOf(p.process)})
+			r.end(r.endOf(p))
 		case <-r.over:
 		}
 	})
 }
 
+// ended is why a run ends with a program.
+func (p part) ended() error {
+	e := &Ended{Name: p.Name, Status: ExitOf(p.process)}
+	if p.Member && p.socket != nil {
+		e.Why = p.socket.Why()
+	}
+	if p.Member && (e.Status.Code == config.ExitUnfit || e.Status.Code == config.ExitNothing) {
+		return &Unfit{e}
+	}
+	return e
+}
+
 // await waits for a oneshot's end.
-func (r *Run) await(ctx context.Context, prog config.Process, p host.Process) error {
+func (r *Run) await(ctx context.Context, prog part) error {
 	if prog.Ready.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, prog.Ready.Timeout, fmt.Errorf("%s has not ended within %v", called(prog.Name), prog.Ready.Timeout))
 		defer cancel()
 	}
 	select {
-	case <-p.Done():
+	case <-prog.process.Done():
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if status := ExitOf(p); status.Code != 0 {
-		return &Ended{prog.Name, status}
+	status := ExitOf(prog.process)
+	if prog.Member && status.Code == config.ExitNothing {
+		r.u.debts.drop(prog.Name)
+	}
+	if status.Code != 0 {
+		return prog.ended()
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/host"
 	"understudy/supervisor/wait"
 )
 
@@ -30,26 +31,27 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 	s := stopping{Run: r, cut: cut}
 	for i, p := range slices.Backward(r.parts) {
 		if !p.Oneshot {
-			s.stop(part{current(now, p.Process), p.process})
+			s.stop(part{current(now, p.Process), p.process, p.socket})
 		}
 		if cut.over() {
 			return
 		}
 		if p.Oneshot {
 			if len(p.Undo) > 0 {
-				s.undoNewest(ctx)
+				// P2: what it has begun may have its effect later, or what it has left
+				s.keeps = s.keeps || !succeeded(p.process) && !s.kill(ctx, p)
+				s.undoNewest(ctx, p.Name)
 			}
 			continue
 		}
 		if i > 0 { // the last program's end is the tree's
-			bounded, cancel := context.WithTimeout(ctx, proofPatience)
-			if err := p.process.Kill(bounded); err != nil {
-				r.u.log.Warn("processes that the program left behind are not proved dead yet", r.named(p.Process, "error", err)...)
-			}
-			cancel()
+			s.kill(ctx, p)
 		}
 	}
 }
+
+// succeeded reports whether a oneshot has ended with success.
+func succeeded(p host.Process) bool { return wait.Closed(p.Done()) && ExitOf(p).Code == 0 }
 
 // errCut says that an undo was interrupted by the end of its tree.
 var errCut = errors.New("its tree was killed")
@@ -69,17 +71,28 @@ func (r *Run) StopsWithin(now config.Service) (d time.Duration) {
 type stopping struct {
 	*Run
 	cut   Cut
-	keeps bool // an undo has failed: those that are left wait for the tree's death
+	keeps bool // an undo has failed, or what it undoes may go on: those that are left wait for the tree's death
 }
 
-// undoNewest undoes the newest oneshot, in the tree.
-func (s *stopping) undoNewest(ctx context.Context) {
+// kill kills a program with all that it left, and reports whether that is proved dead.
+func (s *stopping) kill(ctx context.Context, p part) bool {
+	bounded, cancel := context.WithTimeout(ctx, proofPatience)
+	defer cancel()
+	err := p.process.Kill(bounded)
+	if err != nil {
+		s.u.log.Warn("processes that the program left behind are not proved dead yet", s.named(p.Process, "error", err)...)
+	}
+	return err == nil
+}
+
+// undoNewest undoes the newest oneshot, in the tree. One that has done nothing owes nothing.
+func (s *stopping) undoNewest(ctx context.Context, name string) {
 	d, owes := s.u.debts.newest()
-	if !owes || s.keeps {
+	if !owes || d.Name != name || s.keeps {
 		return
 	}
-	s.keeps = s.u.undo(ctx, d, 0, func(ctx context.Context, spec child.Spec) error {
-		err := s.u.inTree(ctx, s.cfg.Tree, "undo", spec, d.Timeout)
+	s.keeps = s.u.undo(ctx, d, 0, func(ctx context.Context, what string, spec child.Spec) error {
+		err := s.u.inTree(ctx, s.cfg.Tree, what, spec, d.Timeout)
 		if err != nil && s.cut.over() { // the tree's end interrupted it
 			return errCut
 		}

@@ -69,15 +69,24 @@ func (u *Unit) NotUndone() string {
 // Undo runs all debts, and stops at the first that fails: what came before it may need it. The tree is dead. nil: nothing is owed any more.
 func (u *Unit) Undo(ctx context.Context) error { return u.pay(ctx, 0) }
 
+// Leaving is what shortens UndoAll: once Asked is closed somebody waits for it. Then the pauses are short, and the try that ends after Within
+// is the last. nil: nobody waits.
+type Leaving struct {
+	Asked  <-chan struct{}
+	Within time.Duration
+}
+
 // UndoAll repeats Undo with growing pauses, and calls told after each failure. It reports whether all is undone: false if ctx has ended.
-func (u *Unit) UndoAll(ctx context.Context, told func()) bool { return u.payAll(ctx, nil, told) }
+func (u *Unit) UndoAll(ctx context.Context, l Leaving, told func()) bool {
+	return u.payAll(ctx, nil, l, told)
+}
 
 // StartUndo does what UndoAll does, and returns at once. The caller calls StopUndo before anything is started.
 func (u *Unit) StartUndo(ctx context.Context) {
 	u.StopUndo()
 	enough := make(chan struct{})
 	u.enough = enough
-	u.undoing.Go(func() { u.payAll(ctx, enough, func() {}) })
+	u.undoing.Go(func() { u.payAll(ctx, enough, Leaving{}, func() {}) })
 }
 
 // StopUndo ends StartUndo's work, after the attempt that is under way.
@@ -89,11 +98,18 @@ func (u *Unit) StopUndo() {
 	u.undoing.Wait()
 }
 
-func (u *Unit) payAll(ctx context.Context, enough <-chan struct{}, told func()) bool {
+func (u *Unit) payAll(ctx context.Context, enough <-chan struct{}, l Leaving, told func()) bool {
+	var until time.Time // zero: nobody waits
 	for pause := firstUndoPause; ; pause = min(2*pause, longestUndoPause) {
+		if until.IsZero() && wait.Closed(l.Asked) {
+			until, l.Asked = time.Now().Add(l.Within), nil
+		}
+		if !until.IsZero() {
+			pause = min(firstUndoPause, time.Until(until))
+		}
 		before := len(u.debts.list())
 		err := u.pay(ctx, pause)
-		if err == nil || ctx.Err() != nil || wait.Closed(enough) {
+		if err == nil || ctx.Err() != nil || wait.Closed(enough) || !until.IsZero() && !time.Now().Before(until) {
 			return err == nil
 		}
 		told()
@@ -104,6 +120,7 @@ func (u *Unit) payAll(ctx context.Context, enough <-chan struct{}, told func()) 
 		over := false
 		select {
 		case <-next.C:
+		case <-l.Asked:
 		case <-enough:
 			over = true
 		case <-ctx.Done():
@@ -139,7 +156,9 @@ func (u *Unit) pay(ctx context.Context, again time.Duration) error {
 		if !owes {
 			return nil
 		}
-		err := u.undo(ctx, d, again, func(ctx context.Context, spec child.Spec) error { return u.Command(ctx, "undo", spec, d.Timeout) })
+		err := u.undo(ctx, d, again, func(ctx context.Context, what string, spec child.Spec) error {
+			return u.Command(ctx, what, spec, d.Timeout)
+		})
 		if err != nil {
 			return err
 		}
@@ -149,19 +168,37 @@ func (u *Unit) pay(ctx context.Context, again time.Duration) error {
 	}
 }
 
-// undo runs a debt's command, and settles the debt if that succeeds.
-func (u *Unit) undo(ctx context.Context, d Debt, again time.Duration, run func(context.Context, child.Spec) error) error {
-	isUndone := func() bool {
-		return len(d.Undone) > 0 && run(ctx, child.Spec{Argv: d.Undone, Env: u.Facts(d.Token)}) == nil
+// The words for the two commands of a debt.
+const (
+	undoes     = "undo"
+	asksUndone = "undone"
+)
+
+// pay undoes a debt with run. P2: only once its undo has ended by itself is anybody believed that nothing is left. Before that the oneshot may
+// have been killed half done, and the undo too: what it has set going elsewhere is not seen. And only a plain yes counts, as from a command that
+// complains of nothing.
+func (d Debt) pay(run func(what string, command []string) error) error {
+	err := run(undoes, d.Command)
+	if _, ended := errors.AsType[*Exited](err); !ended || len(d.Undone) == 0 {
+		return err
 	}
-	if u.debts.try() && isUndone() {
-		u.log.Info("undone already", "service", u.cfg.Service, "process", d.Name)
-		u.debts.settle()
+	no := run(asksUndone, d.Undone)
+	if no == nil {
 		return nil
 	}
+	if plain, ended := errors.AsType[*Exited](no); ended && *plain == (Exited{Code: 1}) {
+		return fmt.Errorf("%w (undone says no)", err)
+	}
+	return fmt.Errorf("%w (undone: %w)", err, no)
+}
+
+// undo runs a debt's command, and settles the debt if that succeeds.
+func (u *Unit) undo(ctx context.Context, d Debt, again time.Duration, run func(ctx context.Context, what string, spec child.Spec) error) error {
 	u.log.Info("undoing", "service", u.cfg.Service, "process", d.Name, "timeout", d.Timeout)
-	err := run(ctx, child.Spec{Argv: d.Command, Env: u.Facts(d.Token)})
-	if err == nil || ctx.Err() == nil && !errors.Is(err, errCut) && isUndone() {
+	err := d.pay(func(what string, command []string) error {
+		return run(ctx, what, child.Spec{Argv: command, Env: u.Facts(d.Token)})
+	})
+	if err == nil {
 		u.log.Info("undone", "service", u.cfg.Service, "process", d.Name)
 		u.debts.settle()
 		return nil

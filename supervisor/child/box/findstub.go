@@ -18,37 +18,32 @@ const (
 	StubDeadSignal = 4       // its descriptor
 )
 
-// Stubs finds the living stubs of the tree. known reports whether they are of its supervisor's user for sure: else any user's process
-// passes for one, which may be killed, but proves nothing.
-func (id TreeID) Stubs() (found []Stat, known bool, err error) {
+// Stubs finds the living stubs of the tree. In another user namespace a user's number says nothing about whose they are.
+func (id TreeID) Stubs() (found []Stat, err error) {
 	if !strings.HasPrefix(id.Mark, StubMark) || len(id.Mark) < len(StubMark)+10 {
-		return nil, false, fmt.Errorf("%w: no mark", ErrElsewhere)
+		return nil, fmt.Errorf("%w: no mark", ErrElsewhere)
 	}
-	ns, err := UserNS()
-	if err != nil {
-		return nil, false, err
+	if ns, err := UserNS(); err != nil || ns != id.UserNS {
+		return nil, errors.Join(ErrElsewhere, err)
 	}
-	known = id.UserNS == ns
 	all, err := Processes()
 	if err != nil {
-		return nil, known, err
+		return nil, err
 	}
 	for _, s := range all {
 		if s.Comm != id.Mark || !s.Alive() {
 			continue
 		}
-		if known {
-			may, err := id.mayBeStub(s.Pid)
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || err == nil && !may {
-				continue // it has ended, or is a stranger's
-			}
-			if err != nil {
-				return nil, known, err
-			}
+		may, err := id.mayBeStub(s.Pid)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || err == nil && !may {
+			continue // it has ended, or is a stranger's
+		}
+		if err != nil {
+			return nil, err
 		}
 		found = append(found, s)
 	}
-	return found, known, nil
+	return found, nil
 }
 
 // mayBeStub reports whether a process is of the supervisor's user, and as deep in PID namespaces as stubs are: root in a container is a
@@ -81,11 +76,11 @@ func (id TreeID) noStub() (bool, error) {
 }
 
 func (id TreeID) killStubs(ctx context.Context) error {
-	found, seen, err := id.Stubs()
+	found, err := id.Stubs()
 	if err != nil {
 		return err
 	}
-	seen = seen && len(found) > 0
+	seen := len(found) > 0
 	for _, s := range found {
 		b, err := id.Hold(s)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +96,7 @@ func (id TreeID) killStubs(ctx context.Context) error {
 			return err
 		}
 	}
-	left, _, err := id.Stubs()
+	left, err := id.Stubs()
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type TreeID struct {
 	Inode     uint64 `json:"inode,omitempty"` // cgroup: of its parent
 	Mark      string `json:"mark,omitempty"`  // pidns, walk: the command name of its stubs
 
-	// Whose its stubs are, in which user namespace. 0: a version without these made it, and a stub may be anybody's process of that name.
+	// Whose its stubs are, in which user namespace.
 	User   uint32 `json:"user,omitempty"`
 	UserNS uint64 `json:"userns,omitempty"`
 }
@@ -126,7 +126,7 @@ func ProveDead(id TreeID) (bool, error) {
 		}
 		return true, nil
 	}
-	stubs, _, err := id.Stubs()
+	stubs, err := id.Stubs()
 	if err != nil || len(stubs) > 0 {
 		return false, err
 	}

@@ -198,7 +198,7 @@ func (id TreeID) Leftover() Leftover {
 		return Orphan{Path: id.Path}.Leftover()
 	}
 	l := Leftover{Tree: id.Name}
-	found, _, _ := id.Stubs()
+	found, _ := id.Stubs()
 	all, _ := Processes()
 	for _, stub := range found {
 		for _, s := range append(Descendants(all, stub.Pid), stub) {

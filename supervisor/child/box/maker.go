@@ -99,7 +99,7 @@ func (m Maker) awaitStubs(ctx context.Context) error {
 	}
 }
 
-// Stub finds a stub that may be one of this supervisor's: it says for whom it was made, unless an older version made it. 0: there is none.
+// Stub finds a stub that may be one of this supervisor's: it says for whom it was made, unless it is ending. 0: there is none.
 func (m Maker) Stub() (pid int, err error) {
 	if ns, err := UserNS(); err != nil || ns != m.UserNS {
 		return 0, errors.Join(ErrElsewhere, err)

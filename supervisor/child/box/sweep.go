@@ -82,7 +82,7 @@ func EndAll(ctx context.Context, all []Orphan, log hclog.Logger) (left []Orphan)
 type Orphan struct {
 	Path string
 	name string // the part before the maker
-	tag  string // of its service; "": an older version made it
+	tag  string // of its service
 }
 
 // orphans lists the cgroups in base whose supervisors are gone.
@@ -148,8 +148,5 @@ func TagOf(root, service string) string {
 
 // concerns reports whether it belongs to that service. In doubt, it does.
 func (o Orphan) concerns(root, service string) bool {
-	if o.tag != "" {
-		return o.tag == TagOf(root, service)
-	}
-	return strings.Contains(o.name+".", "."+sanitise(service)+".") || len(o.name) >= longestName
+	return o.tag == "" || o.tag == TagOf(root, service)
 }

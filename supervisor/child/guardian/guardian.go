@@ -141,7 +141,7 @@ func newGuardian(sock int, duties Duties) (*guardian, error) {
 		g.log.style = *setup.Log
 	}
 	g.decider = guard.NewGuardian(guard.Config{Index: setup.Index, Grace: setup.Grace}, g)
-	g.Tell(&guard.Message{Op: guard.OpAck, Seq: setup.Seq, Speaks: Speaks})
+	g.Tell(&guard.Message{Op: guard.OpAck, Seq: setup.Seq})
 	return g, nil
 }
 

@@ -20,9 +20,6 @@ type Effects interface {
 	Close()
 }
 
-// Speaks is the version of what this guardian understands. Tests set it.
-var Speaks = guard.Speaks
-
 // undoLimit bounds an attempt whose own timeouts do not.
 const undoLimit = time.Hour
 

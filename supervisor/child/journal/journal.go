@@ -27,6 +27,12 @@ func Is(f *os.File) bool {
 	return Variable(f) == variable+"="+os.Getenv(variable)
 }
 
+// Runs reports whether this host has a journal that takes streams.
+func Runs() bool {
+	_, err := os.Stat(socket)
+	return err == nil
+}
+
 // Variable is what tells a program, in its environment, that a file is its stream to the journal.
 func Variable(f *os.File) string {
 	var is unix.Stat_t

@@ -162,7 +162,7 @@ func TestDirectoryThatCannotBeWrittenToIsSurvived(t *testing.T) {
 // A program that writes as fast as it can comes to its end, and costs no memory.
 func TestFastWriterCostsNoMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
-	l, end := running(t, Config{Path: path, MaxSize: 20 << 20, Keep: 2, Compress: true})
+	l, end := running(t, Config{Path: path, MaxSize: 20 << 20, Keep: 2})
 	cmd := exec.Command("sh", "-c", "yes 'a line of some length, as logs have them, again and again' | head -c 100000000")
 	cmd.Stdout = l.Writer()
 	var before, now runtime.MemStats
@@ -264,11 +264,11 @@ func TestAPipeThatCannotBeClosedHoldsNobodyUp(t *testing.T) {
 	<-ended
 }
 
-// A directory that does not answer holds up neither the end of a log that is compressed, nor a change of its settings.
+// A directory that does not answer does not hold up the end of a log.
 func TestADirectoryThatHangsHoldsNobodyUp(t *testing.T) {
 	need.These(t, "fuse")
 	dir := t.TempDir()
-	l, err := Open(Config{Path: filepath.Join(dir, "app.log"), MaxSize: 100, Keep: 2, Compress: true})
+	l, err := Open(Config{Path: filepath.Join(dir, "app.log"), MaxSize: 100, Keep: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,18 +283,6 @@ func TestADirectoryThatHangsHoldsNobodyUp(t *testing.T) {
 	ran := make(chan error, 1)
 	go func() { ran <- l.Run(t.Context()) }()
 	say(t, l, "never written\n")
-	l.file.naming.Lock() // as by a rotation that hangs
-	reconfigured := make(chan struct{})
-	go func() {
-		defer close(reconfigured)
-		l.Reconfigure(l.Who(), 200, 3, false)
-	}()
-	select {
-	case <-reconfigured:
-	case <-time.After(20 * time.Second):
-		t.Error("a change of the settings waits")
-	}
-	l.file.naming.Unlock()
 	_ = l.CloseWriter()
 	select {
 	case err := <-ran:

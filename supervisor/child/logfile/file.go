@@ -21,7 +21,7 @@ const (
 	rotateAgain = 10 * time.Second // after a rotation that failed
 )
 
-// file is the log on disk. All but reconfigure and the compressing is called by one goroutine at a time.
+// file is the log on disk. All but reconfigure is called by one goroutine at a time.
 type file struct {
 	path string
 	to   *os.File // nil: what is at path
@@ -32,27 +32,22 @@ type file struct {
 	failed time.Time
 	shared bool // a reader has a lock, too
 
-	rotated chan struct{}
-
-	naming sync.Mutex // guards the names of the rotated files; a directory that does not answer holds it for long
-
-	mu       sync.Mutex // guards the fields below
-	who      safefile.Who
-	maxSize  int64
-	keep     int
-	compress bool
+	mu      sync.Mutex // guards the fields below
+	who     safefile.Who
+	maxSize int64
+	keep    int
 }
 
 func newFile(cfg Config) *file {
-	f := &file{path: filepath.Clean(cfg.Path), to: cfg.To, log: cfg.Logger, rotated: make(chan struct{}, 1)}
-	f.reconfigure(cfg.Who, cfg.MaxSize, cfg.Keep, cfg.Compress)
+	f := &file{path: filepath.Clean(cfg.Path), to: cfg.To, log: cfg.Logger}
+	f.reconfigure(cfg.Who, cfg.MaxSize, cfg.Keep)
 	return f
 }
 
-func (f *file) reconfigure(who safefile.Who, maxSize int64, keep int, compress bool) {
+func (f *file) reconfigure(who safefile.Who, maxSize int64, keep int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.who, f.maxSize, f.keep, f.compress = who, maxSize, max(0, keep), compress
+	f.who, f.maxSize, f.keep = who, maxSize, max(0, keep)
 }
 
 // writer is the user of the program that writes to it.

@@ -29,14 +29,13 @@ var (
 
 // Config is where the output goes. The parent directory is made if it is missing.
 type Config struct {
-	Path     string
-	To       *os.File // in place of a file at Path, which is only its name: open already, and not ours to rotate or close
-	MaxSize  int64    // 0: it is never rotated
-	Keep     int      // rotated files: Path.1, or Path.1.gz, is the newest
-	Compress bool
-	Who      safefile.Who  // whose program it is
-	Drain    time.Duration // for the end of the output, and for writing it down, once Run's context has ended; default 2s
-	Logger   hclog.Logger
+	Path    string
+	To      *os.File      // in place of a file at Path, which is only its name: open already, and not ours to rotate or close
+	MaxSize int64         // 0: it is never rotated
+	Keep    int           // rotated files: Path.1 is the newest
+	Who     safefile.Who  // whose program it is
+	Drain   time.Duration // for the end of the output, and for writing it down, once Run's context has ended; default 2s
+	Logger  hclog.Logger
 }
 
 const (
@@ -200,20 +199,15 @@ func (l *Log) Lost() uint64 {
 }
 
 // Reconfigure changes how the file is rotated from now on, and for whose program it is opened.
-func (l *Log) Reconfigure(who safefile.Who, maxSize int64, keep int, compress bool) {
-	l.file.reconfigure(who, maxSize, keep, compress)
+func (l *Log) Reconfigure(who safefile.Who, maxSize int64, keep int) {
+	l.file.reconfigure(who, maxSize, keep)
 }
 
 // Run takes the output into the file until the last holder of the writer is gone, or ctx has ended and Drain is over; a
 // process that writes then gets EPIPE. It returns when all read output is written, or Drain is over for that. It closes everything, and leaves
 // behind what hangs in the kernel.
 func (l *Log) Run(ctx context.Context) error {
-	pressing, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
 	var all sync.WaitGroup
-	if l.file.to == nil {
-		all.Go(func() { l.file.compressAll(pressing) })
-	}
 	stop := context.AfterFunc(ctx, func() { _ = l.r.SetReadDeadline(time.Now().Add(l.drain)) })
 	defer stop()
 	read, wrote := make(chan error, 1), make(chan struct{})
@@ -226,7 +220,6 @@ func (l *Log) Run(ctx context.Context) error {
 	})
 	all.Go(func() { defer close(wrote); l.write() })
 	err := errors.Join(l.awaitRead(ctx, read), l.awaitWritten(wrote))
-	cancel()
 	ended := func() (struct{}, error) {
 		all.Wait()
 		return struct{}{}, l.Close() // of a descriptor that is in use, it waits, too

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,8 +34,10 @@ type Config struct {
 
 // Socket is what one start of a program notifies.
 type Socket struct {
-	Claimed func() // by Run, when the program says that another machine claims its address; nil: nobody asks
+	Claimed func()           // by Run, when the program says that another machine claims its address; nil: nobody asks
+	Lost    func(why string) // by Run, when it says that its address has no link, or "" that it has one again; nil: nobody asks
 
+	why     atomic.Pointer[string] // as the program said
 	cfg     Config
 	dir     string
 	folder  *os.File // dir, as it was judged; nil: of a socket that was taken over
@@ -230,9 +233,23 @@ func (s *Socket) hear(datagram, oob []byte) {
 	if m.Claimed && s.Claimed != nil {
 		s.Claimed()
 	}
+	if m.Lost != nil && s.Lost != nil {
+		s.Lost(*m.Lost)
+	}
+	if m.Why != "" {
+		s.why.Store(&m.Why)
+	}
 	if m.Ready {
 		s.nowReady()
 	}
+}
+
+// Why is why the program fails, as it has said; "": it has not.
+func (s *Socket) Why() string {
+	if why := s.why.Load(); why != nil {
+		return *why
+	}
+	return ""
 }
 
 func (s *Socket) nowReady() { s.isReady.Do(func() { close(s.ready) }) }

@@ -18,10 +18,23 @@ import (
 // Stranger is who answers at an address of this host in place of a program that was started at since: a process of another systemd unit
 // that ran before. "": none, or that is not known. A process that is started later may serve on the program's behalf, as a container's does.
 func Stranger(address string, since time.Duration) string {
-	return otherListener(address, since, systemdUnit)
+	return otherListener(address, since, nil, systemdUnit)
 }
 
-func otherListener(address string, since time.Duration, unitOf func(pid string) string) string {
+// Squatter is Stranger where ours does not run: also for addresses that are to be set on this host, as who listens at all addresses answers there
+// then. A program of another supervisor does not count: it may be this service, of another node.
+func Squatter(address string, since time.Duration, toBeSet []netip.Addr) string {
+	return otherListener(address, since, toBeSet, func(pid string) string {
+		unit := systemdUnit(pid)
+		text, err := os.ReadFile("/proc/" + pid + "/cgroup")
+		if pid != "self" && (err != nil || strings.HasPrefix(box.CgroupOf(string(text)), unit+"/understudy/")) {
+			return ""
+		}
+		return unit
+	})
+}
+
+func otherListener(address string, since time.Duration, toBeSet []netip.Addr, unitOf func(pid string) string) string {
 	own := unitOf("self")
 	host, port, err := net.SplitHostPort(address)
 	if own == "" || err != nil {
@@ -32,7 +45,7 @@ func otherListener(address string, since time.Duration, unitOf func(pid string) 
 	}
 	at, err := netip.ParseAddr(host)
 	number, bad := strconv.ParseUint(port, 10, 16)
-	if err != nil || bad != nil || !isLocal(at) {
+	if err != nil || bad != nil || !isLocal(at) && !slices.Contains(toBeSet, at) {
 		return ""
 	}
 	sockets := listeners(netip.AddrPortFrom(at.Unmap(), uint16(number)))

@@ -42,10 +42,19 @@ func TestWhoListensIsFoundBySocket(t *testing.T) {
 			}
 			return "/system.slice/nginx.service"
 		}
-		if who := otherListener(ask.String(), wire.Now()+time.Hour, units); !strings.HasSuffix(who, fmt.Sprintf("(pid %d, nginx.service)", os.Getpid())) {
+		if who := otherListener(ask.String(), wire.Now()+time.Hour, nil, units); !strings.HasSuffix(who, fmt.Sprintf("(pid %d, nginx.service)", os.Getpid())) {
 			t.Errorf("a process of another unit is %q", who)
 		}
-		if who := otherListener(ask.String(), 1, units); who != "" {
+		if floating := netip.MustParseAddr("192.0.2.10"); at.Addr().IsUnspecified() {
+			there := netip.AddrPortFrom(floating, at.Port()).String()
+			if who := otherListener(there, wire.Now()+time.Hour, []netip.Addr{floating}, units); !strings.HasSuffix(who, "nginx.service)") {
+				t.Errorf("once %s is set here, %q answers there", floating, who)
+			}
+			if who := otherListener(there, wire.Now()+time.Hour, nil, units); who != "" {
+				t.Errorf("%s is another host's, and %s answers there", floating, who)
+			}
+		}
+		if who := otherListener(ask.String(), 1, nil, units); who != "" {
 			t.Errorf("one that was started later counts: %s", who)
 		}
 	}

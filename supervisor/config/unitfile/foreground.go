@@ -2,44 +2,92 @@ package unitfile
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// daemon is a program that goes to the background unless it is told not to. Understudy follows the process that it starts, and such
-// a program would count as ended with success.
+// daemon is a program that goes to the background unless it is told not to, or that a script starts which does not become it. Understudy
+// follows the process that it starts, and sends its signals to that one.
 type daemon struct {
-	names  []string
-	drop   string   // the flag that sends it to the background
-	stays  []string // flags of which each keeps it in the foreground
-	add    []string // what is added where none of these is there
-	stop   string   // the signal of a clean stop, if that is not TERM
-	reload string
+	names   []string
+	drop    string                       // the flag that sends it to the background
+	stays   []string                     // flags of which each keeps it in the foreground
+	add     []string                     // what is added where none of these is there
+	becomes func(argv []string) []string // the command of the program itself, in place of a script's; nil: not known
+	stop    string                       // the signal of a clean stop, if that is not TERM
+	reload  string
+	check   []string // what a reload has to pass first, where the program would end with a broken file
+	user    string   // whom the script runs it as
+	env     string   // what the script sets, KEY=VALUE
+	notify  bool     // it tells systemd when it is ready, and its script does not
+	listens bool     // once it listens, it writes its PIDFile=
 }
 
 var daemons = []daemon{
-	{names: []string{"nginx"}, stays: []string{"daemon off;"}, add: []string{"-g", "daemon off;"}, stop: "QUIT", reload: "HUP"},
+	{names: []string{"nginx"}, stays: []string{"daemon off;"}, add: []string{"-g", "daemon off;"}, stop: "QUIT", reload: "HUP", listens: true},
 	{names: []string{"redis-server", "valkey-server"}, stays: []string{"--daemonize no"}, add: []string{"--daemonize", "no"}},
-	{names: []string{"pg_ctlcluster"}, stays: []string{"--foreground"}, add: []string{"--foreground"}, stop: "INT", reload: "HUP"},
+	{
+		names: []string{"pg_ctlcluster"}, becomes: postgres, stop: "INT", reload: "HUP", user: "postgres", notify: true,
+		env: "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj", // OOMScoreAdjust= is for the first process alone
+	},
 	{names: []string{"memcached", "mosquitto"}, drop: "-d", reload: "HUP"}, //nolint:misspell // its name
 	{names: []string{"mongod"}, drop: "--fork"},
 	{names: []string{"haproxy"}, drop: "-D", stays: []string{"-db", "-Ws"}, add: []string{"-db"}, reload: "USR2"},
-	{
-		names: []string{"apache2ctl", "apachectl", "httpd", "apache2"}, stays: []string{"-DFOREGROUND", "-D FOREGROUND"}, add: []string{"-D", "FOREGROUND"},
-		stop: "WINCH", reload: "USR1",
-	},
+	{names: []string{"apache2ctl", "apachectl"}, becomes: apache, stop: "WINCH", reload: "USR1", check: debianApache("-t")},
+	{names: []string{"httpd", "apache2"}, stays: []string{"-DFOREGROUND", "-D FOREGROUND"}, add: []string{"-D", "FOREGROUND"}, stop: "WINCH", reload: "USR1"},
 	{names: []string{"dnsmasq"}, stays: []string{"-k", "--keep-in-foreground", "-d", "--no-daemon"}, add: []string{"--keep-in-foreground"}, reload: "HUP"},
+	{names: []string{"/usr/share/dnsmasq/systemd-helper"}, becomes: dnsmasq, reload: "HUP"},
 	{names: []string{"sshd"}, stays: []string{"-D"}, add: []string{"-D"}, reload: "HUP"},
 	{names: []string{"cron", "named"}, stays: []string{"-f", "-g"}, add: []string{"-f"}, reload: "HUP"},
 	{names: []string{"keepalived"}, stays: []string{"-n", "--dont-fork"}, add: []string{"--dont-fork"}, reload: "HUP"},
+	{names: []string{"varnishncsa"}, drop: "-D", reload: "HUP"},
+	{names: []string{"proftpd"}, stays: []string{"-n", "--nodaemon"}, add: []string{"--nodaemon"}, reload: "HUP"},
+	{names: []string{"nscd"}, stays: []string{"-F", "--foreground", "-d"}, add: []string{"--foreground"}},
+	{names: []string{"ngircd"}, stays: []string{"-n", "--nodaemon"}, add: []string{"--nodaemon"}, reload: "HUP"},
+	{names: []string{"chronyd"}, stays: []string{"-n", "-d", "-Q", "-q"}, add: []string{"-n"}},
 }
+
+// apache is what Debian's script starts, without the script, which no signal gets through. Another distribution's has no such unit.
+func apache(argv []string) []string {
+	if slices.ContainsFunc(argv[1:], func(word string) bool {
+		return word != "start" && word != "-D" && word != "FOREGROUND" && word != "-DFOREGROUND"
+	}) {
+		return nil
+	}
+	return debianApache("-D FOREGROUND")
+}
+
+func debianApache(flags string) []string {
+	return []string{"sh", "-c", `. /etc/apache2/envvars; mkdir -p "$APACHE_RUN_DIR" "$APACHE_LOCK_DIR"; exec /usr/sbin/apache2 ` + flags}
+}
+
+// dnsmasq is what Debian's helper starts, with its settings.
+func dnsmasq([]string) []string {
+	return []string{"sh", "-c", ". /usr/share/dnsmasq/init-system-common; exec /usr/sbin/dnsmasq --keep-in-foreground ${DNSMASQ_USER:+-u $DNSMASQ_USER} " +
+		"${DNSMASQ_INTERFACES} ${CONFIG_DIR:+-7 $CONFIG_DIR} ${RESOLV_CONF:+-r $RESOLV_CONF} ${DNSMASQ_OPTS}"}
+}
+
+// postgres is the server of a cluster that Debian's script starts as root, and that it may refuse to start because of a file that a killed one left.
+func postgres(argv []string) []string {
+	words := slices.DeleteFunc(slices.Clone(argv[1:]), func(word string) bool { return strings.HasPrefix(word, "-") })
+	at := cluster.FindStringSubmatch(strings.Join(words, " "))
+	if at == nil {
+		return nil
+	}
+	return []string{"/usr/lib/postgresql/" + at[1] + "/bin/postgres", "-c", "config_file=/etc/postgresql/" + at[1] + "/" + at[2] + "/postgresql.conf"}
+}
+
+var cluster = regexp.MustCompile(`^([0-9.]+)[- ]([^ /]+) start$`)
 
 // known is the daemon that a command starts; nil: none that is known here.
 func known(argv []string) *daemon {
 	if len(argv) == 0 {
 		return nil
 	}
-	i := slices.IndexFunc(daemons, func(d daemon) bool { return slices.Contains(d.names, filepath.Base(argv[0])) })
+	i := slices.IndexFunc(daemons, func(d daemon) bool {
+		return slices.Contains(d.names, argv[0]) || slices.Contains(d.names, filepath.Base(argv[0]))
+	})
 	if i < 0 {
 		return nil
 	}
@@ -50,6 +98,12 @@ func known(argv []string) *daemon {
 func Foreground(argv []string) []string {
 	d := known(argv)
 	if d == nil {
+		return slices.Clone(argv)
+	}
+	if d.becomes != nil {
+		if itself := d.becomes(argv); itself != nil {
+			return itself
+		}
 		return slices.Clone(argv)
 	}
 	var kept []string
@@ -63,4 +117,13 @@ func Foreground(argv []string) []string {
 		return kept
 	}
 	return append(kept, d.add...)
+}
+
+// Programs are the words of a command that may be the file of its program: of a shell's, all that it is to run.
+func Programs(argv []string) []string {
+	shell := len(argv) > 2 && argv[1] == "-c" && slices.Contains([]string{"sh", "bash", "dash"}, filepath.Base(argv[0]))
+	if shell {
+		return strings.Fields(argv[2])
+	}
+	return argv[:1]
 }

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 )
 
 // interpreters run one program as well as another: that two units have one in common says nothing.
@@ -25,10 +26,16 @@ func Rivals(root string) map[string]string {
 			continue // a link that leads nowhere, or nothing that stays
 		}
 		for _, line := range u.list("ExecStart") {
-			if r := parseRun(line); len(r.argv) > 0 {
-				if file, err := exec.LookPath(r.argv[0]); err == nil {
-					add(file, u.Name)
-				}
+			r := parseRun(line)
+			if len(r.argv) == 0 {
+				continue
+			}
+			programs := Programs(Foreground(r.argv))
+			if i := slices.Index(programs, "exec"); i >= 0 { // what a script runs before its program is no program of the unit
+				programs = programs[i+1 : i+2]
+			}
+			if file, err := exec.LookPath(programs[0]); err == nil {
+				add(file, u.Name)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -85,28 +84,24 @@ func (t *translation) service() (*yaml.Node, error) {
 	if len(main.argv) == 0 {
 		return nil, fmt.Errorf("%s: ExecStart=%s has no command", t.Name, starts[0])
 	}
-	d := known(main.argv)
+	d := cmp.Or(known(main.argv), &daemon{})
 	kept := Foreground(main.argv)
 	switch {
 	case !slices.Equal(kept, main.argv):
 		t.note("changed, so that it stays in the foreground: %s", strings.Join(kept, " "))
-	case t.last("Type") == "forking" && d == nil:
+	case t.last("Type") == "forking" && (len(d.names) == 0 || d.becomes != nil):
 		t.note("TO DO: this program goes to the background (Type=forking) and would count as ended. Add its flag for the foreground to command.")
 	}
-	main.argv = kept
+	main.argv, main.verbatim = kept, main.verbatim || d.becomes != nil // a shell that is put in place of a script has variables of its own
+	t.outside(kept)
 	program := mapping("command", t.command(main))
-	t.world(program)
-	if strings.HasPrefix(t.last("Type"), "notify") {
-		set(program, "ready", t.ready())
-	}
+	t.world(program, main, d)
+	t.ready(program, d)
 	service := program
 	if before := t.before(program); len(before) > 0 {
 		last := mapping("name", processName(main.argv))
 		last.Content = append(last.Content, program.Content...)
 		service = mapping("processes", &yaml.Node{Kind: yaml.SequenceNode, Content: append(before, last)})
-	}
-	if d == nil {
-		d = &daemon{}
 	}
 	t.stop(service, d)
 	t.reload(service, d)
@@ -114,8 +109,15 @@ func (t *translation) service() (*yaml.Node, error) {
 	return service, nil
 }
 
-// ready is for a program that tells systemd when it is.
-func (t *translation) ready() *yaml.Node {
+// ready is how it shows that a program has started.
+func (t *translation) ready(program *yaml.Node, d *daemon) {
+	pid := t.last("PIDFile")
+	if d.listens && pid != "" {
+		set(program, "ready", mapping("exec", flow([]string{"sh", "-c", `kill -0 "$(cat ` + shellWord(pid) + `)"`})))
+	}
+	if !strings.HasPrefix(t.last("Type"), "notify") && !d.notify {
+		return
+	}
 	r := mapping("notify", "true")
 	switch wait, ok := span(cmp.Or(t.last("TimeoutStartSec"), t.last("TimeoutSec"))); {
 	case ok && wait == 0:
@@ -125,7 +127,7 @@ func (t *translation) ready() *yaml.Node {
 		t.used["TimeoutStartSec"] = true
 		set(r, "timeout", scalar(wait.String()))
 	}
-	return r
+	set(program, "ready", r)
 }
 
 // processName is the name of a program among processes.
@@ -133,20 +135,29 @@ func processName(argv []string) string {
 	return strings.TrimLeft(filepath.Base(argv[0]), ".-")
 }
 
-func (t *translation) command(r run) *yaml.Node {
-	argv := r.argv
-	if !r.verbatim {
-		argv = variables(argv)
+func (t *translation) command(r run) *yaml.Node { return flow(t.argv(r)) }
+
+func (t *translation) argv(r run) []string {
+	if r.verbatim {
+		return r.argv
 	}
-	return flow(argv)
+	return variables(r.argv)
 }
 
 // world is what the program runs in.
-func (t *translation) world(to *yaml.Node) {
-	for _, plain := range []struct{ key, as string }{{"User", "user"}, {"Group", "group"}} {
-		if v := t.value(plain.key); v != "" {
-			set(to, plain.as, scalar(v))
-		}
+func (t *translation) world(to *yaml.Node, main run, d *daemon) {
+	user, group := cmp.Or(t.value("User"), d.user), t.value("Group")
+	switch {
+	case main.asRoot && user+group != "":
+		t.note("ExecStart= has %s, so it starts as root, without user and group. Some programs change to User=%s themselves.", main.mark(), user)
+	case !main.asRoot && user != "":
+		set(to, "user", scalar(user))
+	}
+	if group != "" && !main.asRoot {
+		set(to, "group", scalar(group))
+	}
+	if main.quiet {
+		t.lose("ExecStart=-", differs["SuccessExitStatus"])
 	}
 	if dir := strings.TrimPrefix(t.value("WorkingDirectory"), "-"); strings.HasPrefix(dir, "/") {
 		set(to, "working_dir", scalar(dir))
@@ -157,7 +168,7 @@ func (t *translation) world(to *yaml.Node) {
 		set(to, "umask", quoted(v))
 	}
 	env := mapping()
-	for _, line := range t.values("Environment") {
+	for _, line := range append(t.values("Environment"), d.env) {
 		for _, word := range words(line) {
 			if key, value, ok := strings.Cut(word, "="); ok {
 				set(env, key, quoted(value))
@@ -167,18 +178,10 @@ func (t *translation) world(to *yaml.Node) {
 	if len(env.Content) > 0 {
 		set(to, "env", env)
 	}
-	for i, file := range t.values("EnvironmentFile") {
-		switch path := strings.TrimPrefix(file, "-"); {
-		case i > 0:
-			t.lost = append(t.lost, "EnvironmentFile="+file+" (a service has one env_file)")
-		default:
-			set(to, "env_file", scalar(path))
-			if path != file {
-				t.note("env_file has to exist here; systemd does without it.")
-			}
-			if len(env.Content) > 0 {
-				t.note("env wins over env_file here; under systemd the file wins: remove from env what the file sets.")
-			}
+	if file := t.envFile(); file != "" {
+		set(to, "env_file", scalar(file))
+		if len(env.Content) > 0 {
+			t.note("env wins over env_file here; under systemd the file wins: remove from env what the file sets.")
 		}
 	}
 	t.limits(to)
@@ -186,6 +189,12 @@ func (t *translation) world(to *yaml.Node) {
 		if v := t.value(number.key); v != "" {
 			set(to, number.as, scalar(v))
 		}
+	}
+	if main.all {
+		for _, key := range []string{"NoNewPrivileges", "CapabilityBoundingSet", "AmbientCapabilities"} {
+			t.used[key] = true // they do not hold for a line with +
+		}
+		return
 	}
 	if yes(t.value("NoNewPrivileges")) {
 		set(to, "no_new_privileges", scalar("true"))
@@ -245,50 +254,4 @@ func (t *translation) capabilities(to *yaml.Node) {
 	if len(all.Content) > 0 {
 		set(to, "capabilities", all)
 	}
-}
-
-// before are the oneshots that come before the program: its folders, and ExecStartPre=, which have the program's account and environment.
-func (t *translation) before(program *yaml.Node) (all []*yaml.Node) {
-	add := func(name string, asRoot bool, command *yaml.Node) {
-		one := mapping("name", name, "command", command, "oneshot", "true")
-		for i := 0; i < len(program.Content); i += 2 {
-			if key := program.Content[i].Value; !asRoot && slices.Contains([]string{"user", "group", "working_dir", "umask", "env", "env_file"}, key) {
-				set(one, key, program.Content[i+1])
-			}
-		}
-		all = append(all, one)
-	}
-	for _, kind := range []struct{ key, base, mode string }{{"RuntimeDirectory", "/run", "0755"}, {"StateDirectory", "/var/lib", "0755"}, {"LogsDirectory", "/var/log", "0755"}, {"CacheDirectory", "/var/cache", "0755"}} {
-		dirs := strings.Fields(strings.Join(t.values(kind.key), " "))
-		mode := t.value(kind.key + "Mode")
-		if mode == "" {
-			mode = kind.mode
-		}
-		for i, dir := range dirs {
-			argv := []string{"install", "-d", "-m", mode}
-			if user := t.last("User"); user != "" {
-				argv = append(argv, "-o", user)
-			}
-			if group := t.last("Group"); group != "" {
-				argv = append(argv, "-g", group)
-			}
-			name := strings.ToLower(strings.TrimSuffix(kind.key, "Directory")) + "-dir"
-			if i > 0 {
-				name += "-" + strconv.Itoa(i+1)
-			}
-			add(name, true, flow(append(argv, filepath.Join(kind.base, dir))))
-		}
-	}
-	for i, line := range t.values("ExecStartPre") {
-		r := parseRun(line)
-		if len(r.argv) == 0 {
-			continue
-		}
-		if r.quiet {
-			r.argv = append([]string{"sh", "-c", `"$@" || true`, "sh"}, r.argv...)
-			r.verbatim = true
-		}
-		add("before-"+strconv.Itoa(i+1), r.asRoot, t.command(r))
-	}
-	return all
 }

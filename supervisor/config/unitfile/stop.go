@@ -1,11 +1,15 @@
 package unitfile
 
 import (
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"gopkg.in/yaml.v3"
 )
 
@@ -16,22 +20,27 @@ const (
 )
 
 func (t *translation) stop(to *yaml.Node, d *daemon) {
-	signal := strings.TrimPrefix(t.value("KillSignal"), "SIG")
-	if signal == "" {
-		signal = d.stop
-	}
-	if signal != "" {
-		set(to, "stop_signal", scalar(signal))
+	freezes := []syscall.Signal{syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT} // check refuses them
+	name := d.stop
+	if given := t.value("KillSignal"); given != "" {
+		if word, ok := signal(given, freezes...); ok {
+			name = word
+		} else {
+			t.lose("KillSignal="+given, "stop_signal: TERM")
+		}
 	}
 	for _, line := range t.values("ExecStop") {
-		switch argv := parseRun(line).argv; {
+		word, ok := signal(killed(parseRun(line).argv), freezes...)
+		switch {
 		case d.stop != "": // the signal does the same
-		case len(argv) > 0 && killSignal(argv) != "" && signal == "":
-			signal = killSignal(argv)
-			set(to, "stop_signal", scalar(signal))
+		case ok && name == "":
+			name = word
 		default:
 			t.lost = append(t.lost, "ExecStop="+line+" (a program is stopped by stop_signal)")
 		}
+	}
+	if name != "" {
+		set(to, "stop_signal", scalar(name))
 	}
 	limit := t.value("TimeoutStopSec")
 	if limit == "" {
@@ -52,34 +61,68 @@ func (t *translation) stop(to *yaml.Node, d *daemon) {
 	}
 }
 
-// killSignal is N of `kill -N $MAINPID`, and "" for any other command.
-func killSignal(argv []string) string {
-	if len(argv) < 2 || !strings.HasSuffix(argv[0], "kill") || argv[len(argv)-1] != "$MAINPID" && argv[len(argv)-1] != "${MAINPID}" {
+// killed is N of `kill -N $MAINPID`, and "" for any other command.
+func killed(argv []string) string {
+	if len(argv) < 2 || filepath.Base(argv[0]) != "kill" || argv[len(argv)-1] != "$MAINPID" && argv[len(argv)-1] != "${MAINPID}" {
 		return ""
 	}
 	switch flags := argv[1 : len(argv)-1]; {
 	case len(flags) == 0:
 		return "TERM"
 	case flags[0] == "-s" && len(flags) == 2:
-		return strings.TrimPrefix(flags[1], "SIG")
+		return flags[1]
 	case len(flags) == 1 && strings.HasPrefix(flags[0], "-"):
-		return strings.TrimPrefix(strings.TrimPrefix(flags[0], "-"), "SIG")
+		return flags[0][1:]
 	}
 	return ""
 }
 
+// signal is a signal as a config has it, and whether it is one that is not refused.
+func signal(word string, refused ...syscall.Signal) (name string, ok bool) {
+	name = strings.TrimPrefix(strings.ToUpper(word), "SIG")
+	if after, is := strings.CutPrefix(name, "RTMIN+"); is {
+		if n, err := strconv.Atoi(after); err == nil {
+			name = strconv.Itoa(34 + n) // the C library keeps the first two
+		}
+	}
+	n, err := strconv.Atoi(name)
+	if err != nil {
+		n = int(unix.SignalNum("SIG" + name))
+	}
+	return name, n > 0 && n <= 64 && !slices.Contains(refused, syscall.Signal(n))
+}
+
+// reload is the signal of ExecReload=, and the command before it, which keeps a broken config from a program that it would end.
 func (t *translation) reload(to *yaml.Node, d *daemon) {
-	signal := d.reload
-	lines := t.values("ExecReload")
-	for _, line := range lines {
-		if s := killSignal(parseRun(line).argv); s != "" {
-			signal = s
-		} else if d.reload == "" {
+	lines, name, check := t.values("ExecReload"), d.reload, d.check
+	at := slices.IndexFunc(lines, func(line string) bool { return killed(parseRun(line).argv) != "" })
+	for i, line := range lines {
+		r := parseRun(line)
+		word, ok := signal(killed(r.argv), syscall.SIGKILL, syscall.SIGSTOP)
+		switch {
+		case i == at && ok:
+			name = word
+		case i < at && r.quiet: // the signal follows in any case
+		case i < at && len(r.argv) > 0 && check == nil:
+			check = t.argv(r)
+		case i < at:
+			t.note("TO DO: ExecReload=%s comes before its signal, too. Have one script do both: reload_check: [SCRIPT]", line)
+		case at < 0 && d.reload != "": // the signal does the same
+		default:
 			t.lost = append(t.lost, "ExecReload="+line+" (a program is reloaded by reload_signal)")
 		}
 	}
-	if signal != "" && signal != "HUP" && len(lines) > 0 {
-		set(to, "reload_signal", scalar(signal))
+	if len(lines) == 0 {
+		if name == "" {
+			t.note("The unit has no ExecReload=, so systemd does not reload it. `understudy reload` sends it SIGHUP, which ends many programs.")
+		}
+		return
+	}
+	if name != "" && name != "HUP" {
+		set(to, "reload_signal", scalar(name))
+	}
+	if len(check) > 0 {
+		set(to, "reload_check", flow(check))
 	}
 }
 

@@ -2,6 +2,7 @@
 package unitfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +21,7 @@ type SystemdUnit struct {
 	Name     string   // postgresql@15-main.service
 	Files    []string // it was read from these
 	settings []setting
+	root     string // "" for this machine's own
 }
 
 type setting struct{ section, key, value string }
@@ -27,8 +29,8 @@ type setting struct{ section, key, value string }
 // Load finds a unit below root, which is "" for this machine's own. A name with a slash is a file.
 func Load(root, name string) (*SystemdUnit, error) {
 	if strings.Contains(name, "/") {
-		u := &SystemdUnit{Name: filepath.Base(name)}
-		return u, u.read(name)
+		u := &SystemdUnit{Name: filepath.Base(name), root: root}
+		return u, errors.Join(u.read(name), u.isTemplate())
 	}
 	if kind := filepath.Ext(name); kind != ".service" {
 		if slices.Contains([]string{".socket", ".timer", ".target", ".mount", ".path"}, kind) {
@@ -36,7 +38,10 @@ func Load(root, name string) (*SystemdUnit, error) {
 		}
 		name += ".service"
 	}
-	u := &SystemdUnit{Name: name}
+	u := &SystemdUnit{Name: name, root: root}
+	if err := u.isTemplate(); err != nil {
+		return nil, err
+	}
 	file, err := u.find(root)
 	if err != nil {
 		return nil, err
@@ -58,6 +63,15 @@ func (u *SystemdUnit) template() string {
 		return prefix + "@.service"
 	}
 	return ""
+}
+
+// isTemplate refuses a template, which runs nothing without the name of an instance.
+func (u *SystemdUnit) isTemplate() error {
+	if u.Name != u.template() {
+		return nil
+	}
+	one := cmp.Or(strings.Join(u.siblings(), ", "), strings.TrimSuffix(u.Name, ".service")+"NAME")
+	return fmt.Errorf("%s is a template: name one of its units, such as %s", u.Name, one)
 }
 
 func (u *SystemdUnit) find(root string) (string, error) {
@@ -129,10 +143,13 @@ func (u *SystemdUnit) read(file string) error {
 }
 
 // list is every value of a key of [Service]; an empty one takes those before it back.
-func (u *SystemdUnit) list(key string) (all []string) {
+func (u *SystemdUnit) list(key string) []string { return u.of("Service", key) }
+
+// of is list of any section.
+func (u *SystemdUnit) of(section, key string) (all []string) {
 	for _, s := range u.settings {
 		switch {
-		case s.section != "Service" || s.key != key:
+		case s.section != section || s.key != key:
 		case s.value == "":
 			all = nil
 		default:

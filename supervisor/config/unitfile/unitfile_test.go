@@ -98,6 +98,8 @@ func TestDaemonsStayInTheForeground(t *testing.T) {
 		{"haproxy -D -f x", "haproxy -f x -db"},
 		{"haproxy -Ws -f x", "haproxy -Ws -f x"},
 		{"httpd -DFOREGROUND", "httpd -DFOREGROUND"},
+		{"httpd -k start", "httpd -k start -D FOREGROUND"},
+		{"/usr/sbin/apachectl start", "sh -c|. /etc/apache2/envvars; mkdir -p \"$APACHE_RUN_DIR\" \"$APACHE_LOCK_DIR\"; exec /usr/sbin/apache2 -D FOREGROUND"},
 		{"my-server -d", "my-server -d"},
 	} {
 		split := func(line string) []string {

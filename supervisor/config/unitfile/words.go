@@ -68,7 +68,8 @@ func words(line string) (all []string) {
 type run struct {
 	argv     []string
 	quiet    bool // its failure does not matter
-	asRoot   bool // User= does not hold for it
+	asRoot   bool // User= and Group= do not hold for it (!)
+	all      bool // nor does any setting that takes rights away (+)
 	verbatim bool // $NAME stands for itself
 }
 
@@ -83,7 +84,25 @@ func parseRun(line string) run {
 	if strings.Contains(marks, "@") && len(argv) > 1 { // the second word is only what ps shows
 		argv = append(argv[:1], argv[2:]...)
 	}
-	return run{argv, strings.Contains(marks, "-"), strings.ContainsAny(marks, "+!"), strings.Contains(marks, ":")}
+	all := strings.Contains(marks, "+")
+	asRoot := all || strings.Count(marks, "!") == 1 // !! is for kernels without ambient capabilities
+	return run{argv, strings.Contains(marks, "-"), asRoot, all, strings.Contains(marks, ":")}
+}
+
+// mark is the sign that makes it run as root.
+func (r run) mark() string {
+	if r.all {
+		return "+"
+	}
+	return "!"
+}
+
+// shellWord is a word that a shell takes as it is.
+func shellWord(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 var (
@@ -105,10 +124,8 @@ func variables(argv []string) []string {
 		case braced.MatchString(word):
 			line += ` "` + strings.NewReplacer(`"`, `\"`, "`", "\\`", `\`, `\\`, "$$", `\$`).Replace(word) + `"`
 			needed = true
-		case plain.MatchString(word):
-			line += " " + word
 		default:
-			line += " '" + strings.NewReplacer("'", `'\''`, "$$", "$").Replace(word) + "'"
+			line += " " + shellWord(strings.ReplaceAll(word, "$$", "$"))
 		}
 	}
 	if needed {

@@ -78,7 +78,7 @@ func TestServersOfOneEnsembleAreKnownAsSuch(t *testing.T) {
 	if len(v.Faults)+len(r.Dangers()) > 0 || r.Servers[1].Least != 2*time.Second || r.Servers[1].Most != 20*time.Second || r.Servers[2].Tick != time.Second {
 		t.Errorf("%+v %+v", r, v)
 	}
-	if want := "a lost host is taken over after up to 9s: session timeout 6s, tick 1s, then 2s of grace"; !has(v.Notes, want) {
+	if want := "a lost host is taken over after up to 6.2s: 2s of grace included"; !has(v.Notes, want) {
 		t.Errorf("%q", v.Notes)
 	}
 }

@@ -17,10 +17,9 @@ type Snapshot struct {
 
 // Use is how a config uses the ensemble.
 type Use struct {
-	Session   time.Duration // asked for
-	Floor     time.Duration
-	Grace     time.Duration // the longest of all services
-	Strangers bool
+	Session time.Duration // asked for
+	Floor   time.Duration
+	Grace   time.Duration // the longest of all services
 }
 
 // Findings is what follows for failovers, in sentences.
@@ -113,19 +112,6 @@ func (r Snapshot) size(v *Findings) {
 	}
 }
 
-// tick is the length of a tick; where no server tells it, half of the shortest session timeout, as it is by default.
-func (r Snapshot) tick() (tick time.Duration, known bool) {
-	for _, s := range r.Servers {
-		tick, known = max(tick, s.Tick), known || s.Tick > 0
-	}
-	if !known {
-		for _, s := range r.Servers {
-			tick = max(tick, s.Least/2)
-		}
-	}
-	return tick, known
-}
-
 func (r Snapshot) timing(use Use, v *Findings) {
 	least, most := r.bounds()
 	if len(least) > 1 || len(most) > 1 {
@@ -136,14 +122,8 @@ func (r Snapshot) timing(use Use, v *Findings) {
 		v.Warnings = append(v.Warnings, fmt.Sprintf("session_timeout is %v, and the servers grant %v to %v: sessions last %v, and programs stop after %v without ZooKeeper",
 			use.Session, least[len(least)-1], most[0], granted, election.LeaseLength(election.Counted(granted, use.Floor)).Round(100*time.Millisecond)))
 	}
-	tick, known := r.tick()
-	wait := election.PreviousLease{Session: granted, Others: use.Strangers}.Wait(use.Grace)
-	guess := ""
-	if !known {
-		guess = ", which is a guess"
-	}
-	v.Notes = append(v.Notes, fmt.Sprintf("a lost host is taken over after up to %v: session timeout %v, tick %v%s, then %v of grace",
-		(granted+tick+wait).Round(100*time.Millisecond), granted, tick, guess, wait.Round(100*time.Millisecond)))
+	v.Notes = append(v.Notes, fmt.Sprintf("a lost host is taken over after up to %v: %v of grace included",
+		election.Takeover(granted, use.Grace).Round(100*time.Millisecond), use.Grace))
 }
 
 // bounds are the different shortest and longest timeouts that the servers grant, in order.

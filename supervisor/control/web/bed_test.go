@@ -33,6 +33,7 @@ type fakeCluster struct {
 	reads    int
 	closed   int
 	drained  []control.DrainedNode
+	gone     []control.GoneNode
 	orders   []string      // what was ordered beside pauses
 	lengthy  time.Duration // what an order takes
 	refusal  error         // of orders
@@ -81,7 +82,7 @@ func (c *fakeCluster) Status(ctx context.Context, _ ...string) (all control.Stat
 	if c.broken != nil {
 		return all, c.broken
 	}
-	all = control.Status{Services: []control.ServiceStatus{}, Nodes: []control.NodeStatus{{Node: "a"}}, Drained: c.drained}
+	all = control.Status{Services: []control.ServiceStatus{}, Nodes: []control.NodeStatus{{Node: "a"}}, Drained: c.drained, Gone: c.gone}
 	for _, name := range slices.Sorted(maps.Keys(c.services)) {
 		s := control.ServiceStatus{Service: name, Paused: c.paused[name] != ""}
 		for _, node := range []string{"a", "b"} {

@@ -19,16 +19,18 @@ type Board struct {
 	lease    control.LeaseStatus
 	services map[string]control.LocalStatus
 	claimed  map[string]time.Time // when the lock was found free
+	shown    map[string]bool      // to the other nodes, ever
 	terms    []*term              // that are not judged yet
 	fault    string
 	warnings []string
 	watchdog watchdog
-	onChange chan struct{} // closed, and replaced, at each change of a service, and when the session or the config fault is another
+	nodes    map[string]bool // that are known, and whether they are connected
+	onChange chan struct{}   // closed, and replaced, at each change of a service, and when the session or the config fault is another
 }
 
 // NewBoard makes an empty one. now is the clock that leases are told on.
 func NewBoard(now func() time.Duration) *Board {
-	return &Board{now: now, metrics: newMetrics(), services: map[string]control.LocalStatus{}, claimed: map[string]time.Time{}, onChange: make(chan struct{})}
+	return &Board{now: now, metrics: newMetrics(), services: map[string]control.LocalStatus{}, claimed: map[string]time.Time{}, shown: map[string]bool{}, onChange: make(chan struct{})}
 }
 
 // Lease takes how far the lease reaches.
@@ -64,6 +66,7 @@ func (b *Board) Gone(service string) {
 	b.mu.Lock()
 	delete(b.services, service)
 	delete(b.claimed, service)
+	delete(b.shown, service)
 	b.terms = slices.DeleteFunc(b.terms, func(t *term) bool { return t.service == service })
 	b.changed()
 	b.mu.Unlock()
@@ -79,6 +82,27 @@ func (b *Board) Restarted(service string) { b.metrics.restarts.WithLabelValues(s
 // Claimed takes that another machine claims an address of a service.
 func (b *Board) Claimed(service string) { b.metrics.claims.WithLabelValues(service).Inc() }
 
+// Announced takes that the other nodes can see this node's part in a service.
+func (b *Board) Announced(service string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.shown[service] {
+		b.shown[service] = true
+		b.changed()
+	}
+}
+
+// Joined reports whether the other nodes can see this node, in all its services, and changed is closed when that may be otherwise.
+func (b *Board) Joined() (joined bool, changed <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	joined = b.lease.Session != ""
+	for service := range b.services {
+		joined = joined && b.shown[service]
+	}
+	return joined, b.onChange
+}
+
 // Faulty takes why the config is not taken up; "": it is.
 func (b *Board) Faulty(why string) {
 	b.mu.Lock()
@@ -91,6 +115,13 @@ func (b *Board) Faulty(why string) {
 func (b *Board) Warned(warnings []string) {
 	b.mu.Lock()
 	b.warnings = warnings
+	b.mu.Unlock()
+}
+
+// Nodes takes which nodes are known, and whether they are connected.
+func (b *Board) Nodes(connected map[string]bool) {
+	b.mu.Lock()
+	b.nodes = connected
 	b.mu.Unlock()
 }
 

@@ -88,6 +88,7 @@ func (b *bed) everyMetric() string {
 	b.board.Fenced("db", "grace", time.Second)
 	b.board.Restarted("db")
 	b.board.Watchdog("/dev/watchdog", "required", func() bool { return true })
+	b.board.Nodes(map[string]bool{"a": true})
 	now, position := time.Now(), uint64(1)
 	b.board.State(control.LocalStatus{Service: "copied", Role: "standby", Copy: func() control.CopyStatus {
 		return control.CopyStatus{Is: control.CopyFollower, Position: &position, Asked: &now, Sees: &election.SeenPrimary{}}

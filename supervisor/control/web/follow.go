@@ -70,6 +70,7 @@ type view struct {
 	services map[string]seen
 	nodes    json.RawMessage
 	drained  json.RawMessage
+	gone     json.RawMessage
 }
 
 // seen is one service of a view.
@@ -84,6 +85,9 @@ func newView(all control.Status) (v *view, err error) {
 		return nil, err
 	}
 	if v.drained, err = json.Marshal(append([]control.DrainedNode{}, all.Drained...)); err != nil {
+		return nil, err
+	}
+	if v.gone, err = json.Marshal(append([]control.GoneNode{}, all.Gone...)); err != nil {
 		return nil, err
 	}
 	for _, s := range all.Services {
@@ -134,6 +138,9 @@ func (v *view) changes(was *view, at time.Time) []event {
 	}
 	if !bytes.Equal(was.drained, v.drained) {
 		events = append(events, event{"drained", v.drained})
+	}
+	if !bytes.Equal(was.gone, v.gone) {
+		events = append(events, event{"gone", v.gone})
 	}
 	return events
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"understudy/election"
@@ -159,5 +160,28 @@ func why(t term, previous *control.HistoryEntry) election.Reason {
 	return previous.Reason.Word()
 }
 
-// fencedBy is in the metrics what the history has in two entries: that one ended as nobody planned, and how that was known.
-func fencedBy(p election.Proof) election.Reason { return election.Reason("fenced: " + p) }
+// fencedBy is in the metrics what the history has in two entries: that one ended as nobody planned, and by which method that was known. There
+// are few methods, and any number of operators who confirm.
+func fencedBy(p election.Proof) election.Reason {
+	method := p.Method()
+	switch {
+	case p.Confirmed():
+		method = "confirmed"
+	case !slices.Contains(methods, method):
+		method = ownHost
+	}
+	return election.Reason("fenced: " + method)
+}
+
+// ownHost is any proof by what this machine knows itself.
+const ownHost = "own host"
+
+var methods = append(slices.Clone(election.ProofMethods), ownHost)
+
+// fencedEnds are all that fencedBy may be.
+func fencedEnds() (all []election.Reason) {
+	for _, method := range methods {
+		all = append(all, fencedBy(election.Proof(method)))
+	}
+	return all
+}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -74,14 +75,13 @@ func newMetrics() *metrics {
 // ends are how activations end, as far as that can be said beforehand.
 var ends = []election.Reason{
 	election.SwitchAsked, election.StopAsked, election.PreferredBack, election.ChildOnce, election.SupervisorLost, election.LeaseEnding,
-	election.SessionExpired, election.LockLost, election.NotReachable, election.ChildFailed, election.ChildDone, election.HookFailed, election.UndoFailed, fencedBy("grace"),
-	fencedBy("confirmed"), fencedBy("exec"), election.ReasonUnknown,
+	election.SessionExpired, election.LockLost, election.NotReachable, election.ChildFailed, election.ChildDone, election.HookFailed, election.UndoFailed, election.ReasonUnknown,
 }
 
 // expect makes the series of a service, so that the first event is seen to be one: a rate knows nothing of a counter that
 // was not there before.
 func (m *metrics) expect(service string) {
-	for _, reason := range ends {
+	for _, reason := range append(slices.Clone(ends), fencedEnds()...) {
 		m.moves(reason).WithLabelValues(service, string(reason))
 	}
 	m.restarts.WithLabelValues(service)
@@ -146,7 +146,7 @@ var (
 	healthDesc   = desc("healthy", "1 while the service is active on this node, ready and not failing; else 0.", "service")
 	ableDesc     = desc("can_take_over", "1 while the service stands by on this node and nothing keeps it from starting here; else 0.", "service")
 	tokenDesc    = desc("token", "The token of the newest activation on this node; 0 before the first.", "service")
-	sinceDesc    = desc("role_since_seconds", "When the service took its role on this node, in seconds since 1970.", "service")
+	sinceDesc    = desc("role_since_timestamp_seconds", "When the service took its role on this node, in seconds since 1970.", "service")
 	copyDesc     = desc("copy_role", "1 for what this node's copy of a replicated service is, 0 for what else it could be.", "service", "role")
 	dataDesc     = desc("copy_promotion", "The token of the newest promotion whose data this node's copy has; 0: of none.", "service")
 	farDesc      = desc("copy_position", "The newest position of this node's copy.", "service")
@@ -157,11 +157,12 @@ var (
 	heldDesc     = desc("failsafe", "1 while ZooKeeper is gone and the lease goes by the promises of all other members.")
 	faultDesc    = desc("config_fault", "1 while a changed config is not taken up.")
 	watchdogDesc = desc("watchdog_armed", "1 while the watchdog resets this machine unless it is fed.", "device", "mode")
+	nodeDesc     = desc("node_connected", "1 for each known node that is connected to ZooKeeper, 0 for one that is gone, as this node sees it.", "node")
 	buildDesc    = desc("build_info", "Always 1.", "version", "go", "node")
 )
 
 func (g gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{roleDesc, healthDesc, ableDesc, tokenDesc, sinceDesc, copyDesc, dataDesc, farDesc, askedDesc, seesDesc, leaseDesc, sessionDesc, heldDesc, faultDesc, watchdogDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{roleDesc, healthDesc, ableDesc, tokenDesc, sinceDesc, copyDesc, dataDesc, farDesc, askedDesc, seesDesc, leaseDesc, sessionDesc, heldDesc, faultDesc, watchdogDesc, nodeDesc, buildDesc} {
 		c <- d
 	}
 }
@@ -191,6 +192,9 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 	gauge(sessionDesc, one(left > 0))
 	gauge(heldDesc, one(g.board.lease.Held && left > 0))
 	gauge(faultDesc, one(g.board.fault != ""))
+	for node, connected := range g.board.nodes {
+		gauge(nodeDesc, one(connected), node)
+	}
 	if w := g.board.watchdog; w.armed != nil {
 		gauge(watchdogDesc, one(w.armed()), w.device, w.mode)
 	}

@@ -46,6 +46,13 @@ func TestAStandbyThatCannotTakeTheServiceIsTold(t *testing.T) {
 	})
 }
 
+func TestANodeThatIsGoneIsInTheMetrics(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.board.Nodes(map[string]bool{"a": true, "b": false})
+		b.shows(`understudy_node_connected{node="a"} 1`, `understudy_node_connected{node="b"} 0`)
+	})
+}
+
 func TestAFailoverIsCounted(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		b.turn("standby", "session opened", "", 3, false)
@@ -83,6 +90,29 @@ func TestAFailoverIsCounted(t *testing.T) {
 	})
 }
 
+// A rate knows nothing of a counter that was not there before: each method's first takeover is to be seen. Who confirmed is no label: there may
+// be any number of them.
+func TestTheFirstTakeoverOfEachMethodIsSeen(t *testing.T) {
+	for proof, word := range map[election.Proof]string{
+		"grace": "grace", "agent": "agent", "exec": "exec", "ssh, after exec failed": "ssh", "http": "http", "fence_agent": "fence_agent", "confirmed": "confirmed",
+		election.ConfirmedBy("ann (root)@op"): "confirmed", "its tree on this machine is dead": "own host", "this machine has booted since": "own host",
+	} {
+		inBubble(t, func(b *bed) {
+			series := `understudy_failovers_total{reason="fenced: ` + word + `",service="db"}`
+			b.turn("standby", "session opened", "", 3, false)
+			before := strings.Count(b.metrics(), "understudy_failovers_total{")
+			b.shows(series + " 0")
+			b.turn("active", "no other node runs it", proof, 7, true)
+			b.recorded(7, time.Now(), nil, "lost; fenced: grace")
+			time.Sleep(5 * time.Second)
+			b.shows(series + " 1")
+			if after := strings.Count(b.metrics(), "understudy_failovers_total{"); after != before {
+				b.Errorf("%s: %d series, and %d before", proof, after, before)
+			}
+		})
+	}
+}
+
 // recorded has the history know of a term, and how the one before it ended: gap is how long before.
 func (b *bed) recorded(token int64, start time.Time, gap *int64, previous election.Reason) {
 	list := []control.HistoryEntry{{Service: "db", Token: token, Start: start, GapMs: gap}, {Service: "db", Token: 1, Reason: previous}}
@@ -98,10 +128,10 @@ func TestHandoversAndFailoversAreToldApart(t *testing.T) {
 	for previous, want := range map[election.Reason]string{
 		"switchover": `understudy_handovers_total{reason="switchover",service="db"} 1`,
 		"stop asked": `understudy_handovers_total{reason="stop asked",service="db"} 1`,
-		"supervisor lost; its child was known to be dead": `understudy_failovers_total{reason="supervisor lost",service="db"} 1`,
-		"child failed": `understudy_failovers_total{reason="child failed",service="db"} 1`,
-		"":             `understudy_failovers_total{reason="unknown",service="db"} 1`,
-		"first":        `understudy_failovers_total{reason="unknown",service="db"} 0`,
+		"supervisor lost; its program was known to be dead": `understudy_failovers_total{reason="supervisor lost",service="db"} 1`,
+		"program failed": `understudy_failovers_total{reason="program failed",service="db"} 1`,
+		"":               `understudy_failovers_total{reason="unknown",service="db"} 1`,
+		"first":          `understudy_failovers_total{reason="unknown",service="db"} 0`,
 	} {
 		inBubble(t, func(b *bed) {
 			gap := int64(3500)
@@ -111,7 +141,7 @@ func TestHandoversAndFailoversAreToldApart(t *testing.T) {
 			b.turn("active", "no other node runs it", election.NoBreadcrumb, 7, false)
 			time.Sleep(time.Second / 4)
 			b.turn("active", "no other node runs it", election.NoBreadcrumb, 7, true)
-			b.turn("stopping", "child failed", "", 7, false)
+			b.turn("stopping", "program failed", "", 7, false)
 			time.Sleep(2 * time.Second) // the history is late
 			b.recorded(7, start, &gap, previous)
 			time.Sleep(time.Minute)

@@ -118,6 +118,10 @@ func TestAWatcherIsToldEachTransition(t *testing.T) {
 		if got := f.expect("drained"); !strings.Contains(got[0], `"node":"a"`) {
 			b.Errorf("%s", got[0])
 		}
+		b.cluster.change(func() { b.cluster.gone = []control.GoneNode{{Node: "b", Bare: 1}} })
+		if got := f.expect("gone"); !strings.Contains(got[0], `"node":"b"`) {
+			b.Error(got)
+		}
 		b.cluster.change(func() { b.cluster.drained = nil })
 		if got := f.expect("drained"); got[0] != "[]" {
 			b.Errorf("%s", got[0])

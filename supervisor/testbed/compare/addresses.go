@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,13 +17,13 @@ func addresses() *part[*pair, moved] {
 		name: "addresses",
 		about: fmt.Sprintf("nginx on two hosts, at an IPv4 and an IPv6 address. A client on a third one asks it over each address every 5 ms, and gives each question 200 ms.\n"+
 			"A fault that is healed is so %v after the takeover, and what comes after it has columns of its own. The neighbour caches are the client's, "+
-			"%v after the takeover, or %v after the healing.", beforeHeal, beforeHeal, afterHeal),
+			"%v after the takeover, or %v after the healing. Where an own link is lost, the ZooKeeper servers are reached over another device. A standby without link gets it back a second after the active host was stopped.", beforeHeal, beforeHeal, afterHeal),
 		columns: []string{"no answer over v4", "no answer over v6", "both hosts had an address", "healed: no answer", "healed: both had one", "neighbour caches"},
 		cells:   cellsOfMoved,
 		times:   3,
 		peers:   movers,
 	}
-	for _, f := range faults {
+	for _, f := range slices.Concat(faults, linkFaults) {
 		p.trials = append(p.trials, trial[*pair, moved]{f.name, func(tb testing.TB, w *pair, ready func()) moved { return onAddresses(tb, w, f, ready) }})
 	}
 	return p
@@ -42,6 +43,7 @@ type pair struct {
 	addrs    []string // v4, v6
 	start    func(h *kit.Host) *kit.Supervisor
 	standing func(standby *kit.Supervisor) bool
+	servers  []string // their addresses
 }
 
 // moved is what one fault came to. Of each address the first figure is v4's.
@@ -61,6 +63,9 @@ func onAddresses(tb testing.TB, w *pair, f fault, ready func()) (o moved) {
 	w.addrs = []string{a.Addr[:strings.LastIndex(a.Addr, ".")] + fmt.Sprint(".", 200+w.n%50), fmt.Sprintf("fd77::%x", 0x1000+w.n)}
 	for i, h := range []*kit.Host{a, b, client} {
 		h.PowerOn(tb)
+		if f.links {
+			h.SecondLink(tb, w.servers...)
+		}
 		onHost(tb, h, "ip", "addr", "add", fmt.Sprintf("fd77:0:0:0:%x::%d/48", w.n, i+1), "dev", "eth0", "nodad")
 	}
 	var bearers []*watch.Bearers
@@ -91,7 +96,13 @@ func onAddresses(tb testing.TB, w *pair, f fault, ready func()) (o moved) {
 		return longest
 	}
 	ready()
+	if f.before != nil {
+		f.before(tb, b)
+	}
 	f.strike(tb, a, active)
+	if f.after != nil {
+		f.after(tb, b)
+	}
 	o.taken = visitors[0].ServedWithin(limit, b) && visitors[1].ServedWithin(limit, b)
 	time.Sleep(beforeHeal)
 	for i, v := range visitors {

@@ -14,6 +14,9 @@ type fault struct {
 	strike func(tb testing.TB, h *kit.Host, wrapper *kit.Supervisor)
 	heal   func(tb testing.TB, h *kit.Host, wrapper *kit.Supervisor) // after the takeover; nil: the fault stays
 	cable  bool                                                      // it is the network's, which may heal
+
+	links         bool                                   // the servers are reached over another device than the addresses
+	before, after func(tb testing.TB, standby *kit.Host) // the strike; nil: nothing
 }
 
 var faults = []fault{
@@ -31,6 +34,27 @@ var faults = []fault{
 	{name: "packets lost, link up", cable: true, strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.Lose(tb, 100) }},
 	{name: "host without power", strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.PowerOff(tb) }},
 }
+
+// linkFaults are what befalls a host's own device, where that is not all of its network.
+var linkFaults = []fault{
+	{name: "own link lost", links: true, cable: true, strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.Cut(tb) }},
+	{name: "device deleted", links: true, strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.DeleteLink(tb) }},
+	{
+		name: "standby without link", links: true,
+		before: func(tb testing.TB, standby *kit.Host) {
+			standby.Cut(tb)
+			time.Sleep(standbyAway)
+		},
+		strike: func(_ testing.TB, _ *kit.Host, w *kit.Supervisor) { w.Signal(syscall.SIGTERM) },
+		after: func(tb testing.TB, standby *kit.Host) {
+			time.Sleep(time.Second)
+			standby.Heal(tb)
+		},
+	},
+}
+
+// standbyAway is how long the standby is without its link before the active host is struck.
+const standbyAway = 5 * time.Second
 
 // healing is heal, of the network too.
 func (f fault) healing() func(tb testing.TB, h *kit.Host, wrapper *kit.Supervisor) {

@@ -63,7 +63,7 @@ func addressUnderstudies(timing, grace string) func(tb testing.TB) func(tb testi
 			// What is to be undone is noted in /run, which all hosts share: each service has a name of its own.
 			service := fmt.Sprintf("web-%d-%s", n, filepath.Base(stage.Lab.Lifeline()))
 			look := kit.Look(tb, stage.Servers, root)
-			w := &pair{lab: stage.Lab, n: n}
+			w := &pair{lab: stage.Lab, n: n, servers: stage.Addrs()}
 			w.start = func(h *kit.Host) *kit.Supervisor {
 				conf := filepath.Join(tb.TempDir(), h.Name+".yaml")
 				write(tb, conf, fmt.Sprintf(`node: %s

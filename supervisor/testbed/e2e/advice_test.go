@@ -87,6 +87,10 @@ func TestWhatTheStatusAdvisesMendsIt(t *testing.T) {
 	}
 	p.offered(t, []string{"a"}, append(p.asking("fence", "confirm"), p.Options.Service, "--node", "")...)
 	kit.Until(t, soon, "the child is dead", func() bool { return len(p.Running()) == 0 })
+	kit.Until(t, soon, "its session is over", func() bool { // until then it is refused: it may be back
+		there, _, err := p.Conn().Exists(p.Path("nodes", "a"))
+		return err == nil && !there
+	})
 	obey(t, op, confirm[0])
 	p.On(t, 2*soon, "b", run.First)
 }

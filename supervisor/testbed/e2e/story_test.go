@@ -80,7 +80,8 @@ func TestTheLogsTellTheStoryOfAFailover(t *testing.T) {
 			run = p.On(t, soon, "a", run.First)
 			for what, told := range map[string]func() bool{
 				"guardians tell what they did": func() bool { return first.Says("warn", "the supervisor died", "killed", service) },
-				"b took over from a":           func() bool { return second.Says("warn", "took over without a switchover", "guardians", "nothing_ran") },
+				"b took over from a":           func() bool { return second.Says("warn", "took over without a switchover", "guardians") },
+				"b tells the outage":           func() bool { return second.Says("info", "ready after a takeover", "nothing_ran") },
 				"a took over from b":           func() bool { return third.Says("warn", "took over without a switchover", "grace", "proof_took") },
 			} {
 				kit.Until(t, soon, what, told)
@@ -90,13 +91,14 @@ func TestTheLogsTellTheStoryOfAFailover(t *testing.T) {
 			third.Stop(t)
 			p.On(t, soon, "b", run.First)
 
-			const taken = "claiming(lock free) fencing(lock won) active(no other node runs it) "
+			const taken = "claiming(lock free) active(no other node runs it) "
+			const fenced = "claiming(lock free) fencing(lock won) active(no other node runs it) "
 			const switched = "stopping(switchover) standby(lock released) "
 			for s, want := range map[*kit.Supervisor]string{
 				first: "standby(session opened) " + taken + switched + taken,
 				second: "standby(session opened) paused(service paused) standby(service resumed) " + taken + switched + taken +
 					"stopping(lease ending) offline(session over) standby(session opened) " + taken,
-				third: "standby(session opened) " + taken + "stopping(stop asked) ",
+				third: "standby(session opened) " + fenced + "stopping(stop asked) ",
 			} {
 				if got := story(t, s, service, format); !strings.HasPrefix(got, want) {
 					t.Errorf("%s:\n%s, want\n%s", s.Host.Name, got, want)

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,4 +48,23 @@ func TestRestartAndReloadReachTheChildWhereItIs(t *testing.T) {
 	d.until(t, first+" reload "+first)
 	p.order(t, op, "reload", p.Options.Service)
 	d.until(t, first+" reload "+first+" reload")
+}
+
+// A file that is broken ends many a program at its reload signal.
+func TestAReloadThatFailsItsCheckSendsNoSignal(t *testing.T) {
+	p, d, broken := newPlay(t, stage(t)), newDiary(t), filepath.Join(t.TempDir(), "broken")
+	op := p.Lab.Host(t, "op")
+	script := "trap \"echo reload >> " + string(d) + "\" HUP; trap \"exit\" TERM; echo start >> " + string(d) + "; while :; do sleep 0.02; done"
+	s := p.serveAlone(t, "command: [sh, -c, '"+script+"']", "reload_check: [sh, -c, 'test ! -e "+broken+" || { echo line 7 is broken; exit 3; }']")
+	d.until(t, "start")
+	must(t, os.WriteFile(broken, nil, 0o600))
+	if said := p.refusal(t, op, "reload", p.Options.Service); !strings.Contains(said, "reload_check") || !strings.Contains(said, "line 7 is broken") {
+		t.Error(said)
+	}
+	if !s.Says("the reload check fails, so the program is not told to reload") {
+		t.Error(s.Log())
+	}
+	must(t, os.Remove(broken))
+	p.order(t, op, "reload", p.Options.Service)
+	d.until(t, "start reload")
 }

@@ -67,7 +67,7 @@ func TestPrograms(t *testing.T) {
 			"crash", `command: [sh, -c, "kill -SEGV $$"], restart: {delay: 1m, max_delay: 1m, within: 1h}`, failing,
 			[]string{"n1 is unhealthy, the program ended: killed by SIGSEGV (failure 1 of 5, starts again after 1m0s)."}, []string{"[WARN]", "program crashed", "SIGSEGV", `failure="1 of 5"`},
 		},
-		{"well", "command: [sleep, '99']", 0, []string{"n1 active", "ok"}, nil},
+		{"well", "command: [sleep, '99']", 7, []string{"n1 active", "ok"}, nil},
 	}
 	taken := listens(t, "")
 	secret := write(t, "secret", strings.Repeat("s", 32))
@@ -137,7 +137,7 @@ func TestTheClusterAndTheFile(t *testing.T) {
 		if c.log != nil {
 			n1.logs(t, c.name, c.log...)
 		}
-		fits(t, server, "a", 0, c.status...)
+		fits(t, server, "a", 7, c.status...)
 	}
 
 	conn, _, err := zk.Connect([]string{server}, 10*time.Second, zk.WithLogInfo(false))

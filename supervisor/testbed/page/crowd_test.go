@@ -54,7 +54,7 @@ func (c *crowd) service(i int, now time.Time) control.ServiceStatus {
 	case i == 11 && !c.healed: // its program crashes again and again
 		first.Health, first.Why, first.Restarts, first.Exit, first.Exited = election.HealthFailing, "connect: connection refused", 4, "killed by SIGSEGV", c.before(20*time.Second)
 	case i == 66:
-		second.Role, second.Health, second.Why, second.Since = election.RoleFailed, election.HealthFailed, "the program failed: exit code 1", c.before(3*time.Minute)
+		second.Role, second.Health, second.Why, second.Since = election.RoleFailed, election.HealthFailed, "the program ended: exit code 1", c.before(3*time.Minute)
 	case i == 144: // nobody proves a death
 		v.Fencing = &control.FencingStatus{Node: "node-9", Host: "node-9.example.net", Token: 4294967000}
 		v.Active, v.Host, v.Pid, v.Since, v.Token, v.Lock = "", "", 0, nil, 0, ""
@@ -111,7 +111,7 @@ func (c *crowd) History(_ context.Context, names ...string) (all []control.Histo
 		now := control.HistoryEntry{Service: names[0], Node: fmt.Sprintf("node-%d", 1+i%6), Token: int64(4294967300 + i), Start: at, Started: &at, Ready: &at, Active: i != 144 && i != 190, GapMs: &gap}
 		if i == 144 || i == 190 {
 			stop := time.Now().Add(-3 * time.Minute)
-			now.End, now.Reason, now.RanMs = &stop, "child failed", &ran
+			now.End, now.Reason, now.RanMs = &stop, "program failed", &ran
 		}
 		reason := election.Reason("switchover")
 		if i%3 == 0 {

@@ -2,6 +2,7 @@ package programs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -161,6 +162,46 @@ func TestPostgreSQLsScriptAsksForAProofFromThePrimary(t *testing.T) {
 					t.Errorf("%s asks without a proof: %q", command, call)
 				}
 			}
+		}
+	}
+}
+
+// pg_rewind runs over data that has gone another way, and over no other: it ends the recovery of a base backup, or of a standby that was killed.
+func TestPostgreSQLsScriptRewindsOnlyWhatHasGoneAnotherWay(t *testing.T) {
+	state := func(cluster string, timeline int) string {
+		return fmt.Sprintf("echo 'Database cluster state:               %s'\necho \"Latest checkpoint's TimeLineID:       %d\"", cluster, timeline)
+	}
+	for name, c := range map[string]struct {
+		label, started, state string
+		rewinds               bool
+		code                  int
+	}{
+		"a base backup":               {"START", "", state("in production", 7), false, 0},
+		"of an earlier primary":       {"START", "", state("in production", 6), false, 0},
+		"another one":                 {"START", "BEFORE", state("in production", 7), false, 0},
+		"one that does not start":     {"START", "START", state("in production", 7), false, 1},
+		"a standby that was killed":   {"", "START", state("in archive recovery", 7), false, 0},
+		"a standby that was stopped":  {"", "", state("shut down in recovery", 7), false, 0},
+		"one of an earlier timeline":  {"", "", state("in archive recovery", 6), true, 0},
+		"a primary of this timeline":  {"", "", state("in production", 7), true, 0},
+		"a primary that was stopped":  {"", "", state("shut down", 6), true, 0},
+		"a state that nobody can see": {"", "", "", true, 0},
+	} {
+		r := newRigged(t, map[string]string{"psql": honestPsql, "pg_isready": nobodyListen, "pg_controldata": c.state})
+		for file, text := range map[string]string{"backup_label": c.label, "started_label": c.started} {
+			if text != "" {
+				must(t, os.WriteFile(filepath.Join(r.data, file), []byte(text), 0o600))
+			}
+		}
+		_, code, given := r.run(t, "10.0.0.2", "sh", script(t), "prepare")
+		ran := func(program string) bool {
+			return slices.ContainsFunc(given, func(call []string) bool { return call[0] == program })
+		}
+		auto, err := os.ReadFile(filepath.Join(r.data, "postgresql.auto.conf"))
+		must(t, err)
+		sets := `primary_conninfo = 'host=''10.0.0.2'' port=''5432'' user=''postgres'' connect_timeout=3 sslmode=require channel_binding=require application_name=''b'''` + "\n"
+		if code != c.code || ran("pg_rewind") != c.rewinds || !c.rewinds && ran("postgres") || (code == 0 && !c.rewinds) != strings.HasSuffix(string(auto), sets) {
+			t.Errorf("%s: it ended with %d, %q, %s", name, code, given, auto)
 		}
 	}
 }

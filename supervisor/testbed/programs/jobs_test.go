@@ -28,10 +28,9 @@ secondary) [ ! -e "$here/mounted.$node" ] || exit 11
 esac
 note "$1"`,
 		"mount": `[ "$(cat "$here/primary/node")" = "$node" ] || { note REFUSED; exit 32; }
-mkdir "$here/mounted.$node" && note mount`,
-		"umount":     `rmdir "$here/mounted.$node" || exit 32; note umount`,
-		"mountpoint": `[ -e "$here/mounted.$node" ]`,
-		"server":     `note server; exec python3 -m http.server --bind "$1" 80`,
+mkdir "$here/mounted.$node" && echo "97 22 147:0 / /srv/files rw" >>"$here/mountinfo.$node" && note mount`,
+		"umount": `rmdir "$here/mounted.$node" || exit 32; echo "22 1 8:1 / / rw" >"$here/mountinfo.$node"; note umount`,
+		"server": `note server; exec python3 -m http.server --bind "$1" 80`,
 		"power-off": `rm -rf "$here/mounted.$UNDERSTUDY_TARGET_NODE" "$here/primary"
 node=$UNDERSTUDY_TARGET_NODE; note off`,
 	} {
@@ -49,7 +48,7 @@ func TestAFileSystemOnDRBDIsPrimaryOnOneHost(t *testing.T) {
 	for _, h := range s.hosts() {
 		h.PowerOn(t)
 		s.example(t, h, "drbd.yaml", "192.0.2.10", vip, "  files:", "  "+s.service+":", "/usr/sbin/drbdadm", filepath.Join(tools, "drbdadm"),
-			"/usr/bin/mount", filepath.Join(tools, "mount"), "/usr/bin/umount", filepath.Join(tools, "umount"), "! mountpoint", "! "+filepath.Join(tools, "mountpoint"),
+			"/usr/bin/mount", filepath.Join(tools, "mount"), "/usr/bin/umount", filepath.Join(tools, "umount"), "/proc/self/mountinfo", filepath.Join(tools, "mountinfo."+h.Name),
 			`[/usr/sbin/nginx, -g, "daemon off;"]`, fmt.Sprintf("[%s, %s]", filepath.Join(tools, "server"), vip),
 			"/usr/local/sbin/power-off-host", filepath.Join(tools, "power-off"), "{db-1: db-1, db-2: db-2}", "{a: a, b: b}")
 	}

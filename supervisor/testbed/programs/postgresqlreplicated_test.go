@@ -174,3 +174,35 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	p = r.primary(t)
 	r.l.Check(t, p.Addr+r.port)
 }
+
+// A host joins as the documents say: a base backup of the primary, and its supervisor.
+func TestABaseBackupJoinsTheCopiesOfPostgreSQL(t *testing.T) {
+	r := postgresTrio(t)
+	p := r.begin(t)
+	for _, h := range r.others(p) {
+		r.sups[h.Name].Stop(t)
+		data := r.dirs[h.Name]
+		files, err := filepath.Glob(filepath.Join(r.kept, "*.copy"))
+		must(t, err)
+		for _, file := range files {
+			if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), `"node":"`+h.Name+`"`) {
+				must(t, os.Remove(file))
+			}
+		}
+		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
+		script := "rm -rf " + data + "/* && exec setpriv --reuid=postgres --regid=postgres --init-groups " + slices.Max(found) +
+			" -D " + data + " -d 'host=" + p.Addr + " user=postgres sslmode=require' -X stream -c fast"
+		cmd := h.Command("sh", "-c", script)
+		cmd.Env = append(os.Environ(), "PGPASSWORD=long and secret", "HOME=/")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		r.up(t, h)
+		r.primary(t)
+		if r.sups[h.Name].Says(cloned) || r.sups[h.Name].Says("pg_rewind") {
+			t.Errorf("the base backup of %s was changed or replaced", h.Name)
+		}
+	}
+	now := r.primary(t)
+	r.l.Check(t, now.Addr+r.port)
+}

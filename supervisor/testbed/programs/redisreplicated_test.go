@@ -11,7 +11,10 @@ import (
 	"understudy/supervisor/testbed/kit/watch"
 )
 
-func redisTrio(t *testing.T, swaps ...string) *trio {
+func redisTrio(t *testing.T, swaps ...string) *trio { return redisTrioWith(t, "", swaps...) }
+
+// redisTrioWith has a line more in redis.conf.
+func redisTrioWith(t *testing.T, line string, swaps ...string) *trio {
 	r := newTrio(t, "redis", "redis", copies{
 		port: ":6379", program: "redis-server", state: watch.RedisState, asker: watch.AskRedis, dial: watch.DialReplicatedRedis, promote: watch.PromoteRedis,
 	}, "redis-server", "redis-cli")
@@ -19,7 +22,7 @@ func redisTrio(t *testing.T, swaps ...string) *trio {
 		dir := r.dirs[h.Name]
 		conf := filepath.Join(filepath.Dir(dir), "redis.conf")
 		lines := []string{"include /etc/redis/redis.conf", "bind 0.0.0.0", "protected-mode no", "dir " + dir, "logfile " + dir + "/log", "pidfile " + dir + "/pid",
-			"requirepass \"" + watch.RedisPassword + "\"", "masterauth \"" + watch.RedisPassword + "\"", ""}
+			"requirepass \"" + watch.RedisPassword + "\"", "masterauth \"" + watch.RedisPassword + "\"", line, ""}
 		must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")), 0o644))
 		secret := filepath.Join(filepath.Dir(dir), "redis.env")
 		must(t, os.WriteFile(secret, []byte("REDISCLI_AUTH='"+watch.RedisPassword+"'\n"), 0o600))

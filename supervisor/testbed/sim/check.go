@@ -36,6 +36,7 @@ type checker struct {
 	orphans   orphansView
 	effects   effectsView
 	drains    drainsView
+	waits     map[string]time.Time // by node and service: when it began to wait because data was lost
 }
 
 // tally counts what happened.
@@ -101,7 +102,7 @@ type crumbView struct {
 func newChecker(w *world) *checker {
 	c := &checker{
 		w: w, services: map[string]*serviceView{}, sessions: newSessionsView(),
-		tally: tally{cover: Coverage{}, outlasting: outlasting{heard: map[string]bool{}}}, drains: drainsView{}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
+		waits: map[string]time.Time{}, tally: tally{cover: Coverage{}, outlasting: outlasting{heard: map[string]bool{}}}, drains: drainsView{}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
 	}
 	c.sight, c.bounds = newSight(c), boundsView{checker: c, grants: map[int64]*granting{}}
 	c.watchdogs, c.orphans = watchdogsView{checker: c}, orphansView{c}

@@ -42,11 +42,11 @@ func (c *checker) committed(t zkmem.Commit) {
 			v.znode(c, ch.Path, ch.Kind)
 			switch what {
 			case "ActiveStandbyElectorLock":
-				c.robbed(v, t, ch)
+				vacated := c.robbed(v, t, ch)
 				if was := v.lock; ch.Kind == jute.EventNodeDeleted {
-					c.effects.lockGone(service, was, t.Ended != 0)
+					c.effects.lockGone(service, was, t.Ended != 0 || vacated)
 				}
-				c.lockChanged(v, ch, t.Expired)
+				c.lockChanged(v, ch, t.Expired || vacated)
 			case "ActiveBreadCrumb":
 				c.crumbChanged(v, ch)
 			case "control":

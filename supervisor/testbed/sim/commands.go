@@ -173,7 +173,7 @@ func (o *operator) confirm(f Fault) (end func(), done bool) {
 		o.mu.Unlock()
 		return o.with(func(ctx context.Context, c *control.Cluster) error {
 			o.say("operator: %s, of %s on %s", f.Kind, service, node)
-			done, err := c.Confirm(ctx, service, node, control.Confirming{By: "operator", Force: f.Kind == ConfirmAlive})
+			done, err := c.Confirm(ctx, service, node, control.Confirming{By: "operator", Force: f.Kind == ConfirmAlive, EffectsGone: true})
 			if err == nil && !done.Done {
 				err = errNotDone
 			}

@@ -174,10 +174,14 @@ func (p *Plan) standstills() {
 	}
 }
 
-// standStill stops a supervisor and both its guardians for a moment. World.mu is held.
+// standStill stops a supervisor and both its guardians for a moment: for less than a lease leaves until others take its lock, whatever the
+// servers have granted its session. World.mu is held.
 func (hf *hostFaults) standStill(f Fault, inc *incarnation) (done bool) {
 	if inc.guard == nil || !inc.running() {
 		return false
+	}
+	if session := hf.check.sessions.of[inc.node.name]; session != 0 {
+		f.For = min(f.For, hf.check.bounds.counted(session)/8)
 	}
 	inc.halt(f.For)
 	for _, s := range inc.guard.guardians {

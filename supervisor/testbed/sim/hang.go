@@ -2,7 +2,10 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	"understudy/supervisor/service"
 )
 
 // In one of so many seeds a goroutine that decides for a service hangs now and then, as in a file on a dead disk, while the rest of its
@@ -33,7 +36,44 @@ func (p *Plan) hangs() {
 // hangsAt is what the goroutine says last: no other one says that.
 func (f Fault) hangsAt() string { return hangsAt[f.N%len(hangsAt)] }
 
-var hangsAt = []string{"role", "role", "role", "child ended", "child ended", "starting the child again", "fencing the former active", "stopping the service"}
+var hangsAt = []string{
+	service.MomentRole, service.MomentRole, service.MomentRole, service.MomentCrashed, service.MomentCrashed, service.MomentAgain, service.MomentFencing, service.MomentStopping,
+}
+
+// counted is what the fault counts as. Each moment of a hang does for itself: one that never comes is noticed.
+func (f Fault) counted() Kind {
+	if f.Kind == HangService {
+		return hangAt(f.hangsAt())
+	}
+	return f.Kind
+}
+
+func hangAt(moment string) Kind { return HangService + " at: " + Kind(moment) }
+
+// Counted is what faults count as.
+func Counted() (all []Kind) {
+	for _, k := range Kinds() {
+		if k != HangService {
+			all = append(all, k)
+			continue
+		}
+		for _, at := range slices.Compact(slices.Clone(hangsAt)) {
+			all = append(all, hangAt(at))
+		}
+	}
+	return all
+}
+
+// Planned counts the faults of a plan by what they count as.
+func (p *Plan) Planned() map[Kind]int {
+	all := map[Kind]int{}
+	for _, e := range p.Episodes {
+		for _, f := range e.Faults {
+			all[f.counted()]++
+		}
+	}
+	return all
+}
 
 // hang has the goroutine of the next service hang that comes to its moment. World.mu is held.
 func (hf *hostFaults) hang(f Fault, n *node) {
@@ -52,7 +92,7 @@ func (i *incarnation) hang(msg string) {
 	}
 	n.w.mu.Lock()
 	n.w.say("%s: a goroutine of supervisor %d hangs", n.name, i.number)
-	n.w.nemesis.noteFault(f.Kind)
+	n.w.nemesis.noteFault(f.counted())
 	i.hung = true
 	n.w.mu.Unlock()
 	for i.alive() {

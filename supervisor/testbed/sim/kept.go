@@ -4,15 +4,13 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
 	"understudy/election/jute"
 	"understudy/election/zkmem"
-	"understudy/supervisor/control"
 )
 
 // Sessions that outlast their supervisors: a stranger attaches to one and keeps it alive. In one of so many seeds there are such.
@@ -35,7 +33,7 @@ func (p *Plan) keepers() {
 			continue
 		}
 		f := Fault{Kind: KeepSession, Node: r.IntN(p.Nodes), Active: r.IntN(4) > 0, Server: -1, N: r.IntN(1 << 16), At: drawn(r, e.Length), For: drawn(r, 6*p.Timeout)}
-		if r.IntN(2) == 0 { // until an operator has acted, and another node has taken over
+		if r.IntN(2) == 0 { // until another node has taken over
 			f.For += 5 * p.Timeout
 			e.Length = max(e.Length, f.At+f.For)
 		}
@@ -68,53 +66,18 @@ func (st *stranger) haunt(f Fault) (end func(), done bool) {
 	f.Kind = f.silencedBy()
 	silenced, _ := st.nemesis.begin(f)
 	return func() {
-		st.operator.relieve()
 		if silenced != nil {
 			silenced()
 		}
 	}, true
 }
 
-// unhaunt ends the keeping of sessions. It is not healed with the rest: P6 holds while a stranger is there, and an operator acts.
+// unhaunt ends the keeping of sessions. It is not healed with the rest: P6 holds while a stranger is there.
 func (st *stranger) unhaunt() {
 	for _, k := range st.kept {
 		k.end()
 	}
 	st.kept = nil
-}
-
-// haunts tells whether a session is kept.
-func (st *stranger) haunts() bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return slices.ContainsFunc(st.kept, func(k keeping) bool { return !st.check.sessions.over[k.session] })
-}
-
-// relieve is an operator who reads the status and deletes what it names. It tells whether that is nothing.
-func (o *operator) relieve() (nothing bool) {
-	ctx, enough := context.WithTimeout(context.Background(), o.plan.Timeout)
-	defer enough()
-	c, err := control.Open(ctx, o.client())
-	if err != nil {
-		return false
-	}
-	s, err := c.Status(ctx)
-	c.Close()
-	var paths []string
-	for _, v := range s.Services {
-		for _, k := range v.Kept {
-			paths = append(paths, k.Path)
-		}
-	}
-	for _, n := range s.Nodes {
-		if strings.Contains(strings.Join(n.Warnings, " "), "no heartbeat") {
-			paths = append(paths, election.NodesDir(root)+"/"+n.Node)
-		}
-	}
-	for _, path := range paths {
-		o.operate(path)
-	}
-	return err == nil && len(paths) == 0
 }
 
 func (o *operator) client() election.Config {
@@ -128,9 +91,19 @@ func (o *operator) dial(_ context.Context, address string) (net.Conn, error) {
 	return ours, nil
 }
 
-// robbed looks at who deletes a lock: no node does that to another session's.
-func (c *checker) robbed(v *serviceView, t zkmem.Commit, ch zkmem.ZnodeChange) {
-	if ch.Kind == jute.EventNodeDeleted && t.Ended == 0 && t.By != v.lock.owner && c.hand.byHand[ch.Path] == 0 {
-		c.broken("lock", "session %s deleted the lock of %s, which belonged to session %s", election.SessionName(t.By), v.name, election.SessionName(v.lock.owner))
+// robbed looks at who deletes a lock: no node does that to another session's, unless that one's lease is over, by its node's own clock. It
+// tells whether one has done it.
+func (c *checker) robbed(v *serviceView, t zkmem.Commit, ch zkmem.ZnodeChange) bool {
+	if ch.Kind != jute.EventNodeDeleted || t.Ended != 0 || t.By == v.lock.owner || c.hand.byHand[ch.Path] > 0 {
+		return false
 	}
+	c.w.say("zk: session %s vacates the lock of %s", election.SessionName(t.By), v.name)
+	c.effects.expired[v.lock.owner] = true
+	for _, n := range c.w.nodes {
+		if seen := c.sight.leases[n.name]; seen.session == v.lock.owner && time.Now().Before(seen.until) && n.holds(seen.session) {
+			c.broken("P3", "session %s deleted the lock of %s, which belongs to session %s, whose lease on %s lasts for another %v",
+				election.SessionName(t.By), v.name, election.SessionName(v.lock.owner), n.name, time.Until(seen.until))
+		}
+	}
+	return true
 }

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/service"
 )
 
 // logSink turns what a supervisor logs into events of the trace, and into coverage.
@@ -51,7 +54,7 @@ func (l logSink) tell(msg string, args []any) {
 	w.say("%s: %s%s", l.inc.node.name, msg, b.String())
 	l.inc.hang(msg)
 	switch msg {
-	case "role":
+	case service.MomentRole:
 		w.check.tally.cover.saw(pairs["from"], pairs["reason"], pairs["to"])
 		if pairs["to"] == "fencing" || pairs["from"] == "active" {
 			l.inc.waylay(pairs["service"], pairs["from"] == "active")
@@ -64,9 +67,13 @@ func (l logSink) tell(msg string, args []any) {
 		w.mu.Lock()
 		w.copies.unpromoted(pairs["service"], pairs["why"])
 		w.mu.Unlock()
+	case "ZooKeeper's data of this service is new, or may be set back: waiting until any earlier lease has ended":
+		w.mu.Lock()
+		w.check.waits[l.inc.node.name+"/"+pairs["service"]] = time.Now()
+		w.mu.Unlock()
 	case "any earlier lease has ended":
 		w.mu.Lock()
-		w.check.quarantined(l.inc.node)
+		w.check.quarantined(l.inc.node, pairs["service"])
 		w.mu.Unlock()
 	case "the previous node's program counts as dead after this delay":
 		w.mu.Lock()

@@ -110,7 +110,7 @@ func (o *operator) vouch(service string) {
 		return
 	}
 	defer c.Close()
-	if done, err := c.Confirm(ctx, service, node, control.Confirming{By: "operator"}); err == nil && done.Done {
+	if done, err := c.Confirm(ctx, service, node, control.Confirming{By: "operator", EffectsGone: true}); err == nil && done.Done {
 		o.say("operator: confirms that what %s runs on %s is dead, and undone", service, node)
 		o.mu.Lock()
 		o.check.tally.cover.saw("failed", "what an older copy records is confirmed dead", "standby")

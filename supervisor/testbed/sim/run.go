@@ -222,9 +222,6 @@ func (w *world) patience() time.Duration {
 	if p.outages() { // what was promised before, and whoever rests since he was not asked
 		promised = 2*p.longest() + p.Rejoin
 	}
-	if p.haunted() { // until the status names what a session keeps, and who comes back; and the delay for a session that lives
-		promised += 5 * p.longest()
-	}
 	if p.hanging() { // until it is noticed, in a stop
 		promised += time.Duration(p.Programs)*10*time.Second + 2*p.longest()
 	}
@@ -237,16 +234,11 @@ func (w *world) patience() time.Duration {
 	return promised + p.undoing() + 4*p.Backoff + 2*p.longest() + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
 }
 
-// progress waits until all services run, and no kept session keeps anything.
+// progress waits until all services run.
 func (co *course) progress(r *Result) {
-	began, asked, vouched := time.Now(), time.Now(), time.Time{}
-	haunts, ran := co.nemesis.strangers.haunts(), time.Duration(0)
+	began, vouched, ran := time.Now(), time.Time{}, time.Duration(0)
 	for !co.broken() {
 		idle := ""
-		if haunts && time.Since(asked) > co.plan.Timeout/2 {
-			asked = time.Now()
-			haunts = !co.operator.relieve() || time.Since(began) < 3*co.plan.longest()
-		}
 		co.operator.resume()
 		co.operator.undrainAll()
 		co.mu.Lock()
@@ -260,8 +252,8 @@ func (co *course) progress(r *Result) {
 			ran = took
 		}
 		late := took > co.patience()/2
-		if (idle != "" || haunts) && took > co.patience() {
-			co.check.broken("P6", "%q did not run, or kept sessions kept something, within %v after everything was healed", idle, took)
+		if idle != "" && took > co.patience() {
+			co.check.broken("P6", "%q did not run within %v after everything was healed", idle, took)
 		}
 		co.mu.Unlock()
 		if idle != "" && late {
@@ -271,7 +263,7 @@ func (co *course) progress(r *Result) {
 				co.operator.vouch(idle)
 			}
 		}
-		if idle == "" && !haunts {
+		if idle == "" {
 			r.Slowest = max(r.Slowest, ran)
 			return
 		}

@@ -12,7 +12,7 @@ type sabotage struct {
 // that, not that the real one keeps them.
 const weak = " *"
 
-var sabotages = slices.Concat(sabotagesOfTerms, sabotagesOfCopies)
+var sabotages = slices.Concat(sabotagesOfTerms, sabotagesOfBeats, sabotagesOfCopies)
 
 var sabotagesOfTerms = []sabotage{
 	{"skip the breadcrumb", []change{
@@ -29,7 +29,7 @@ var sabotagesOfTerms = []sabotage{
 		{"election/timing.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},
 	}},
 	{"treat the previous session's name and lock as ours", []change{
-		{"election/register.go", "		if err == nil && owner == s.ID() { // our own create", "		if err == nil && owner != 0 { // our own create"},
+		{"election/register.go", "		if err == nil && v.exists && v.stat.EphemeralOwner == s.ID() {", "		if err == nil && v.exists {"},
 		{"election/take.go", "	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID()",
 			"	t.unsure = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+t.s.cfg.Node.Node+`\"`)"},
 		{"election/take.go", "import (\n", "import (\n	\"strings\"\n"},
@@ -41,8 +41,8 @@ var sabotagesOfTerms = []sabotage{
 	{"no grace delay", []change{
 		{"fencing/chain.go", "		left = a.chain.Grace\n	}\n	if left <= 0 {\n", "		left = a.chain.Grace\n	}\n	if left > -time.Hour {\n"},
 	}},
-	{"treat a session's end as the lease's where unauthorized clients end sessions", []change{
-		{"election/timing.go", "	if f.Others {\n		wait = max(wait, LeaseLength(f.Session)", "	if false {\n		wait = max(wait, LeaseLength(f.Session)"},
+	{"treat a session's end as the lease's", []change{
+		{"election/claim.go", "	dead := claimed + session\n", "	dead := claimed\n"},
 		strangers,
 	}},
 	{"count the wait for a lease from the previous active node's claim", []change{
@@ -253,10 +253,6 @@ var sabotagesOfTerms = []sabotage{
 		{"election/timing.go", "return (session / 3).Truncate", "return session.Truncate"},
 		watchdogs,
 	}},
-	{"name nothing of a kept session in the status", []change{
-		{"supervisor/control/kept.go", "return timeout > 0 && newest-h.At", "return timeout < 0 && newest-h.At"},
-		keepers,
-	}},
 	{"open the watchdog beside a previous supervisor's leftovers" + weak, []change{
 		{"supervisor/testbed/sim/leftover.go", "host.end(bounded, g.inc.gate, func(*tree) bool { return true })", "host.end(bounded, g.inc.gate, func(*tree) bool { return false })"},
 		watchdogs, held,
@@ -325,7 +321,7 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/guard/guardian.go", "		g.orphaned = true\n		g.endAll(now, supervisorGone)\n", "		g.orphaned = true\n		_ = supervisorGone\n"},
 	}},
 	{"give the lock back though an undo has failed", []change{
-		{"supervisor/service/end.go", "	undone := v.unit.UndoAll(trying, report)\n", "	undone := v.unit.Undo(trying) == nil || trying.Err() == nil\n"},
+		{"supervisor/service/end.go", "	undone := v.unit.UndoAll(trying, unit.Leaving{Asked: t.s.Leave, Within: stopPatience}, report)\n", "	_ = unit.Leaving{}\n	undone := v.unit.Undo(trying) == nil || trying.Err() == nil\n"},
 		effects,
 	}},
 	{"start beside what was not undone in place", []change{
@@ -383,7 +379,7 @@ var sabotagesOfTerms = []sabotage{
 		effects,
 	}},
 	{"the breadcrumb lists no effects", []change{
-		{"supervisor/service/service.go", "	return election.Effects{Names: e.Names, UndoMs", "	return election.Effects{Names: e.Names[:0], UndoMs"},
+		{"supervisor/service/service.go", "	effects := election.Effects{Names: e.Names, UndoMs", "	effects := election.Effects{Names: e.Names[:0], UndoMs"},
 		effects,
 	}},
 	{"a delay is a proof where one is needed", []change{

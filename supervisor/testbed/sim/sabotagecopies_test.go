@@ -33,7 +33,7 @@ var sabotagesOfCopies = []sabotage{
 		copies,
 	}},
 	{"do not wait by default for copies whose nodes are away", []change{
-		{"supervisor/copies/judge.go", "	case promoted == 0:\n		return max(listed-1, 2)\n	}\n	return max(listed-1, 1)\n", "	case promoted == 0:\n		return max(listed-1, 2)\n	}\n	return 1\n"},
+		{"supervisor/copies/judge.go", "	case promoted == 0:\n		return 2\n	}\n	return max(listed-1, 1)\n", "	case promoted == 0:\n		return 2\n	}\n	return 1\n"},
 		copies,
 	}},
 	{"start a copy whose data is half prepared", []change{

@@ -21,13 +21,14 @@ type summary struct {
 	units         float64
 	slowest       float64
 	faults        map[Kind]int
+	planned       map[Kind]int
 	cover         Coverage
 	broken        int
 }
 
 func newSummary(first uint64) *summary {
 	return &summary{
-		began: time.Now(), first: first, next: first, early: map[uint64]*report{}, faults: map[Kind]int{}, cover: Coverage{},
+		began: time.Now(), first: first, next: first, early: map[uint64]*report{}, faults: map[Kind]int{}, planned: map[Kind]int{}, cover: Coverage{},
 	}
 }
 
@@ -62,6 +63,9 @@ func (s *summary) add(r *report) {
 	for k, n := range r.Faults {
 		s.faults[k] += n
 	}
+	for k, n := range r.Planned {
+		s.planned[k] += n
+	}
 	if r.Broken != "" {
 		s.broken++
 	}
@@ -90,8 +94,8 @@ func (s *summary) String() string {
 	fmt.Fprintf(&b, "%d starts of a child, %d of them beside one that was killed but held by its kernel; %d breadcrumbs that told of one; %d resets by watchdogs; at most "+
 		"%.1f session timeouts from the end of all faults to a running child\n", s.starts, s.doomed, s.leftovers, s.resets, s.slowest)
 	fmt.Fprintf(&b, "%d programs outlasted their session and kept their lock; %d ended, though nobody had claimed it\n", s.kept, s.dropped)
-	for _, k := range Kinds() {
-		fmt.Fprintf(&b, "  %-40s %9d\n", k, s.faults[k])
+	for _, k := range Counted() {
+		fmt.Fprintf(&b, "  %-58s %9d of %d planned\n", k, s.faults[k], s.planned[k])
 	}
 	b.WriteString("transitions of a role:\n")
 	b.WriteString(s.cover.String())

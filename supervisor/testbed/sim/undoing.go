@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -84,7 +83,7 @@ func (h *hands) Undo(number uint64, e guard.Effects) {
 
 func (g *guardian) undo(n unit.Note, aside *gate) error {
 	store := notes{aside, g.host, fileKey{effectKey{n.Node, n.Service}, n.Cluster}}
-	return n.Undo(context.Background(), store, unit.Means{Run: func(_ context.Context, d unit.Debt, command []string) error {
+	return n.Undo(context.Background(), store, unit.Means{Run: func(_ context.Context, d unit.Debt, _ string, command []string) error {
 		return g.host.runAside(aside, n, d, command)
 	}})
 }
@@ -116,7 +115,7 @@ func (h *host) runAside(aside *gate, n unit.Note, d unit.Debt, command []string)
 		return err
 	}
 	if p.status.Code != 0 {
-		return errors.New("it failed")
+		return &unit.Exited{Code: p.status.Code}
 	}
 	return nil
 }

@@ -46,8 +46,11 @@ func (c *checker) waited(n *node, what string, of func(seen leaseSeen) bool) {
 	}
 }
 
-// quarantined is told that a node has waited because data was lost.
-func (c *checker) quarantined(n *node) {
+// quarantined is told that a node has waited because data was lost. Data that was set back meanwhile is noticed before it claims, and it waits again.
+func (c *checker) quarantined(n *node, service string) {
+	if c.waits[n.name+"/"+service].Before(c.sessions.since) {
+		return
+	}
 	c.waited(n, "wait after a loss of data", c.sessions.gone)
 }
 

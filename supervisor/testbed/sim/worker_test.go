@@ -50,6 +50,7 @@ type report struct {
 	Dropped int
 	Slowest float64 // session timeouts until a service ran again, at most
 	Faults  map[Kind]int
+	Planned map[Kind]int
 	Cover   Coverage
 	Took    time.Duration
 }
@@ -107,7 +108,7 @@ func carryOut(t *testing.T, ask task) *report {
 	r := again(plan)
 	answer := &report{
 		Seed: ask.Seed, Sum: r.Sum, Virtual: r.Virtual, Calm: r.Calm, Units: float64(r.Virtual) / float64(r.Plan.Timeout), Starts: r.Starts,
-		Doomed: r.Doomed, Resets: r.Resets, Left: r.Leftovers, Kept: r.Kept, Dropped: r.Dropped, Faults: r.Faults, Cover: r.Cover, Slowest: float64(r.Slowest) / float64(r.Plan.Timeout), Took: time.Since(began),
+		Doomed: r.Doomed, Resets: r.Resets, Left: r.Leftovers, Kept: r.Kept, Dropped: r.Dropped, Faults: r.Faults, Planned: r.Plan.Planned(), Cover: r.Cover, Slowest: float64(r.Slowest) / float64(r.Plan.Timeout), Took: time.Since(began),
 	}
 	if r.Violation != nil {
 		answer.Broken, answer.Promise = r.Violation.String(), r.Violation.Promise

@@ -3,7 +3,7 @@
 function body(r, s) {
   if (!r.body) card(r);
   r.body.hidden = false;
-  const faults = s.faults || [], bare = text => plain(text).replace(/^(the program (ended|failed)|unhealthy): /, ''), told = (m, text) => faults.some(f => f.node === m.node && f.what.includes(bare(text)));
+  const faults = s.faults || [], bare = text => text.replace(/^(the program ended|unhealthy): /, ''), told = (m, text) => faults.some(f => f.node === m.node && f.what.includes(bare(text)));
   fill(r.faults, faults, advice, (item, f) => {
     put(item.firstChild, (f.what + ' ' + f.hint).trim(), f.level === 'fault' ? 'bad' : '');
     item.lastChild.hidden = !f.do;
@@ -17,7 +17,7 @@ function body(r, s) {
     put(since, now || told(m, ' ago') ? '' : ago(m.since), 'soft');
     const exit = m.last_exit && !told(m, m.last_exit) ? `last exit${m.last_exit_at ? ' ' + ago(m.last_exit_at) + ' ago' : ''}: ${m.last_exit}` : '';
     put(runs, [m.restarts && !told(m, 'restarted') ? count(m.restarts, 'restart', 'restarts') : '', exit].filter(Boolean).join(', '), 'soft');
-    const words = s.paused && m.why === s.order || m.why && told(m, m.why) ? '' : plain(m.why);
+    const words = s.paused && m.why === s.order || m.why && told(m, m.why) ? '' : m.why;
     put(why, [m.health === health.ok || m.health === health.unknown || m.health === m.role ? '' : m.health, words].filter(Boolean).join(': '), ill(m) ? 'bad' : 'soft');
   });
   const files = (s.config_files || []).map(group => group.join(' ')).join(' / ');

@@ -1,7 +1,7 @@
 const $ = id => document.getElementById(id);
 // A browser that comes by a link with a password in it (http://me:TOKEN@node/) may not fetch addresses relative to that link.
 const api = location.origin + location.pathname.replace(/[^/]*$/, '') + 'api/v1/';
-const state = { services: new Map(), nodes: [], drained: [], past: new Map(), down: new Map(), writable: false, token: '', unread: false, only: '' };
+const state = { services: new Map(), nodes: [], drained: [], gone: [], past: new Map(), down: new Map(), writable: false, token: '', unread: false, only: '' };
 const rows = new Map();
 const { role, health } = wire; // the words that Go decides by, too
 const few = () => state.services.size < 6; // they are shown open, and nothing has to be found
@@ -32,6 +32,9 @@ function story(s) {
   if (m && m.health === health.starting) return [tone || 'warn', 'starting on ' + s.active];
   return [tone || 'good', where];
 }
+
+// alone tells whether no node could take the service from the active one now.
+const alone = s => !!s.active && !s.paused && !s.members.some(m => m.node !== s.active && m.role === role.standby && m.health === health.ok && !m.drained);
 
 // matches tells whether one node's part of a service has all the words.
 function matches(s, tone, words) {
@@ -82,7 +85,7 @@ function draw(name) {
   r.rank = tone === 'bad' && !s.active ? -1 : tones.indexOf(tone);
   const look = (open ? 'open ' : '') + (tone === 'bad' ? 'ill' : tone === 'warn' ? 'held' : 'well');
   if (r.box.className !== look) r.box.className = look;
-  r.box.hidden = !!state.only && tone !== state.only || !matches(s, tone, state.words);
+  r.box.hidden = !!state.only && !(state.only === 'alone' ? alone(s) : tone === state.only) || !matches(s, tone, state.words);
   r.title.setAttribute('aria-expanded', open);
   const brief = open && s.paused ? text.replace(s.order, wire.paused) : text; // the card has the reason
   put(r.word, signs[tone] + brief, 'word ' + (tone === 'bad' && active && !ill(active) ? 'aside' : tone)); // it runs as it should
@@ -90,9 +93,8 @@ function draw(name) {
   const restarts = s.members.reduce((n, m) => n + (m.restarts || 0), 0);
   cell(r, 'restarts', restarts ? '↻ ' + restarts : '', '');
   const others = s.members.filter(m => m !== active && ill(m)), bad = active && ill(active) || others.some(m => m.health !== health.unfit);
-  const alone = s.active && !s.paused && !s.members.some(m => m !== active && m.role === role.standby && m.health === health.ok && !m.drained);
-  const words = [active && active.health !== health.ok ? active.health : '', ...others.map(m => m.node + ' ' + m.health), alone ? 'no standby' : ''].filter(Boolean).join(', ');
-  cell(r, 'health', words || (active ? '' : '–'), bad ? 'bad' : alone && s.members.length > 1 ? 'warn' : 'soft'); // 'ok' is the style sheet's
+  const words = [active && active.health !== health.ok ? active.health : '', ...others.map(m => m.node + ' ' + m.health), alone(s) ? 'no standby' : ''].filter(Boolean).join(', ');
+  cell(r, 'health', words || (active ? '' : '–'), bad ? 'bad' : alone(s) ? 'warn' : 'soft'); // 'ok' is the style sheet's
   if (open) body(r, s); else if (r.body) r.body.hidden = true;
   if (r.seen || !r.drawn) past(name);
 }
@@ -109,7 +111,7 @@ function arrange() {
   $('cols').hidden = few() || !shown;
   put($('shown'), shown < list.length ? `${shown} of ${list.length} shown` : '');
   $('none').hidden = shown > 0 || !list.length;
-  put($('nonewords'), (state.only ? `No service that is ${state.only === 'bad' ? 'in trouble' : 'paused or moving'}` : 'No service') + (wanted ? ` matches "${wanted}": neither by its name, nor by a node, role or health.` : '.'));
+  put($('nonewords'), (state.only ? `No service that is ${{ bad: 'in trouble', warn: 'paused or moving', alone: 'without a standby' }[state.only]}` : 'No service') + (wanted ? ` matches "${wanted}": neither by its name, nor by a node, role or health.` : '.'));
 }
 
 function past(name) {
@@ -133,13 +135,13 @@ function ink() {
 }
 
 function summary() {
-  const tally = { bad: 0, warn: 0, good: 0 };
-  for (const s of state.services.values()) tally[story(s)[0]]++;
+  const tally = { bad: 0, warn: 0, good: 0, alone: 0 };
+  for (const s of state.services.values()) { tally[story(s)[0]]++; if (alone(s)) tally.alone++; }
   const { bad, warn } = tally;
-  put($('sum'), `${count(state.services.size, 'service', 'services')}, ${count(state.nodes.length, 'supervisor', 'supervisors')}` + (bad ? `, ▲ ${bad} in trouble` : ''));
+  put($('sum'), `${count(state.services.size, 'service', 'services')}, ${count(state.nodes.length, 'supervisor', 'supervisors')}` + (state.gone.length ? `, ▲ ${state.gone.length} gone` : '') + (bad ? `, ▲ ${bad} in trouble` : ''));
   document.title = (bad ? `▲ ${bad} – ` : '') + 'Understudy';
   if (!(tally[state.only] || !state.only)) { state.only = ''; all(); return; } // nothing of it is left
-  for (const [id, tone, words] of [['onlybad', 'bad', `▲ ${bad} in trouble`], ['onlywarn', 'warn', `‖ ${warn} paused or moving`]]) {
+  for (const [id, tone, words] of [['onlybad', 'bad', `▲ ${bad} in trouble`], ['onlywarn', 'warn', `‖ ${warn} paused or moving`], ['onlyalone', 'alone', `▲ ${tally.alone} without a standby`]]) {
     $(id).hidden = !tally[tone] || few() && !state.only;
     $(id).setAttribute('aria-pressed', state.only === tone);
     put($(id), words);

@@ -2,10 +2,11 @@
 
 const opened = new Map(); // the cards that are open, by node
 
-// known are all nodes: connected, drained, or named by a service.
+// known are all nodes: connected, gone, drained, or named by a service.
 function known() {
   const all = new Map(), of = name => { if (!all.has(name)) all.set(name, { node: name, active: [], member: 0 }); return all.get(name); };
   for (const n of state.nodes) of(n.node).up = n;
+  for (const g of state.gone) of(g.node).gone = g;
   for (const d of state.drained) of(d.node).drained = d;
   for (const s of state.services.values()) {
     for (const m of s.members) of(m.node).member++;
@@ -45,11 +46,13 @@ function supervisors() {
     put(lease, unread || (!up ? 'none' : up.silent ? '▲ ended' : 'renewed' + (up.session_timeout_ms ? ', ' + lasted(up.session_timeout_ms) : '')), !unread && (!up || up.silent) ? 'bad' : 'soft');
     put(zookeeper, unread || (!up ? '▲ not connected' : up.silent ? '▲ no heartbeat' : 'connected'), !unread && (!up || up.silent) ? 'bad' : 'soft');
     put(version, up ? up.version : '', 'soft');
-    put(age, up ? ago(up.since) : '');
-    put(more, [n.drained ? '‖ drained' : '', up && up.config_fault ? '▲ keeps its previous config' : '', warned.length ? count(warned.length, 'warning', 'warnings') : ''].filter(Boolean).join(', '),
-      up && up.config_fault ? 'bad' : n.drained ? 'warn' : 'soft');
+    put(age, up ? ago(up.since) : n.gone ? ago(n.gone.last_seen) : '');
+    put(more, [n.gone && n.gone.without_standby ? '▲ ' + bare(n.gone) : '', n.drained ? '‖ drained' : '', up && up.config_fault ? '▲ keeps its previous config' : '', warned.length ? count(warned.length, 'warning', 'warnings') : ''].filter(Boolean).join(', '),
+      n.gone && n.gone.without_standby || up && up.config_fault ? 'bad' : n.drained ? 'warn' : 'soft');
   }
 }
+
+const bare = g => count(g.without_standby, 'service has no standby', 'services have no standby');
 
 function close(node) {
   const card = opened.get(node);
@@ -76,7 +79,7 @@ function nodeCard(node) {
 function nodeBody(c, n) {
   const up = n.up, d = n.drained;
   const list = [up && up.config_fault ? ['It keeps its previous config: ' + up.config_fault, 'bad'] : '', d ? [`Drained${d.by ? ' by ' + d.by : ''}${d.since ? ' ' + ago(d.since) + ' ago' : ''}${d.why ? ': ' + d.why : ''}. It is kept out of all services until undrained.`, 'warn'] : '',
-    !up ? ['Its supervisor is not connected to ZooKeeper.', 'bad'] : '', ...(up && up.warnings || []).map(w => [w, 'soft'])].filter(Boolean);
+    n.gone ? [`It is gone, last seen ${ago(n.gone.last_seen)} ago: ${bare(n.gone)}. If it does not come back: understudy forget ${n.node}`, 'bad'] : !up ? ['Its supervisor is not connected to ZooKeeper.', 'bad'] : '', ...(up && up.warnings || []).map(w => [w, 'soft'])].filter(Boolean);
   fill(c.list, list, () => make('li'), (item, [text, tone]) => put(item, text, tone));
   put(c.facts, up ? [`host ${up.host}, pid ${up.pid}`, 'version ' + up.version, up.contain && 'contains programs by ' + up.contain, up.config && 'config ' + up.config].filter(Boolean).join(' · ') : '');
   c.orders.hidden = !(state.writable && state.token);

@@ -112,7 +112,7 @@ function connect() {
   source.onerror = () => { live('○ not connected: this is old', 'bad'); if (mine.readyState === 2) setTimeout(() => { if (source === mine) connect(); }, 3000); };
   on('status', got => {
     state.services = new Map(got.services.map(s => [s.service, s]));
-    state.nodes = got.nodes || []; state.drained = got.drained || []; state.writable = got.local.writable;
+    state.nodes = got.nodes || []; state.drained = got.drained || []; state.gone = got.gone || []; state.writable = got.local.writable;
     for (const name of [...rows.keys()]) if (!state.services.has(name)) removed(name);
     $('live').title = 'as ' + got.local.node + ' sees it';
     all();
@@ -129,6 +129,7 @@ function connect() {
   on('removed', s => { removed(s.service); later(); });
   on('nodes', n => { state.nodes = n || []; later(); });
   on('drained', d => { state.drained = d || []; later(); });
+  on('gone', g => { state.gone = g || []; later(); });
   on('transition', t => note(`${t.service}: ${t.node} ${t.from || 'not there'} → ${t.to || 'gone'}` + (t.why ? ' (' + t.why + ')' : ''), t.to === role.active ? 'good' : ''));
   on('trouble', t => {
     state.unread = !!t.error;
@@ -149,7 +150,7 @@ document.addEventListener('visibilitychange', () => {
 $('key').onsubmit = e => { e.preventDefault(); const t = $('token').value.trim(); $('token').value = ''; if (t) login(t); };
 $('forget').onclick = () => { state.token = ''; sessionStorage.removeItem('token'); all(); };
 $('span').onchange = $('filter').oninput = () => { for (const r of rows.values()) r.drawn = false; all(); };
-for (const [id, tone] of [['onlybad', 'bad'], ['onlywarn', 'warn']]) $(id).onclick = () => { state.only = state.only === tone ? '' : tone; all(); };
+for (const [id, tone] of [['onlybad', 'bad'], ['onlywarn', 'warn'], ['onlyalone', 'alone']]) $(id).onclick = () => { state.only = state.only === tone ? '' : tone; all(); };
 $('everything').onclick = () => { state.only = ''; $('filter').value = ''; all(); $('filter').focus(); };
 $('yes').onclick = () => $('ask').close('yes');
 $('no').onclick = () => $('ask').close('');

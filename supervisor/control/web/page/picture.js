@@ -3,10 +3,6 @@
 // word is a reason without what more there is to say, as Go's Reason.Word.
 const word = reason => reason.split(';')[0];
 
-// plain is a reason in the words of `understudy status`.
-const plain = why => why.replace(/^child (failed|done): the program ended: /, (_, how) => how === 'done' ? 'the program ended: ' : 'the program failed: ')
-  .replace(/^child failed/, 'the program failed').replace(/^child done/, 'the program ended').replace(/^child ran once/, 'the program ran once').replace('its child was', 'its program was');
-
 // moves tells of each activation what brought it about. past is sorted by time.
 function moves(past) {
   return past.map((a, i) => {
@@ -16,13 +12,13 @@ function moves(past) {
     const how = before ? word(before.reason) : '';
     m.from = before ? before.node : '';
     m.kind = m.fenced ? 'failover' : wire.planned.includes(how) ? 'handover' : how ? 'failover' : 'open';
-    m.words = m.fenced ? 'fenced by ' + m.fenced : plain(how);
+    m.words = m.fenced ? 'fenced by ' + m.fenced : how;
     m.short = [m.fenced || m.words, a.overlap_ms != null ? m.down : m.down || (m.fencing ? '> ' + lasted(m.fencing) : '')];
     return m;
   });
 }
 
-// readyAt is when an activation's programs were ready; null: never. Older versions did not write it.
+// readyAt is when an activation's programs were ready; null: never. Until they are started it is when they may be.
 const readyAt = a => a.ready ? +new Date(a.ready) : a.started ? null : +new Date(a.start) + (a.fence_ms || 0);
 
 // down is how long nothing ran before an activation, by the rule of `understudy history`: from the last proof that the previous program
@@ -150,7 +146,7 @@ function picture(svg, width, past, members, span, since) {
     if (end < from) continue;
     const at = x(start), wide = Math.max(x(end) - at, 2), words = ran ? (sure < end ? between(sure - start, end - start) : lasted(end - start)) : 'never ready';
     const bar = shape(svg, 'rect', { x: at, y: y(a.node), width: ran && sure < end ? Math.max(x(sure) - at, 2) : wide, height: tall, rx: 2, class: !ran ? 'tried' : a.active ? 'ran now' : 'ran' },
-      `${a.node}, token ${a.token}: ${when(start)}, ` + (ran ? 'for ' + words : words) + (a.reason ? `; ended: ${plain(a.reason)}` : ''));
+      `${a.node}, token ${a.token}: ${when(start)}, ` + (ran ? 'for ' + words : words) + (a.reason ? `; ended: ${a.reason}` : ''));
     if (!ran) tried.push(bar);
     if (ran && sure < end) shape(svg, 'rect', { x: x(sure), y: y(a.node), width: Math.max(x(end) - x(sure), 1), height: tall, class: 'perhaps' }, `its last heartbeat was between ${when(sure)} and ${when(end)}`);
     if (ran && !a.active && wide > 6.5 * words.length + 8 && (a.end || !last)) shape(svg, 'text', { x: at + 4, y: y(a.node) + 12.5, class: 'in' }, words); // the row has the active one's age

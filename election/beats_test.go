@@ -1,0 +1,266 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"understudy/election/jute"
+	"understudy/election/zkmem"
+)
+
+// silence cuts a session off, and gives the time of its last heartbeat that was acknowledged.
+func (w *world) silence(s *Session) (acked time.Duration, heal func()) {
+	id := s.ID()
+	heal = w.zk.Cut(func(c zkmem.Client) bool { return c.SessionID == id }, zkmem.Both)
+	return s.Acked(), heal
+}
+
+// P3, P6: the lock of a node that is gone is taken when its lease is over, and not before. ZooKeeper would end its session later.
+func TestALockIsTakenWhenItsNodesBeatIsOver(t *testing.T) {
+	for _, mode := range []Mode{Race, Queue} {
+		inWorld(t, func(w *world) {
+			held, free := make(chan *Session, 1), make(chan struct{})
+			ended := w.open("a", func(ctx context.Context, a *Session) error {
+				if _, err := activate(ctx, a); err != nil {
+					return err
+				}
+				held <- a
+				<-free
+				return nil
+			})
+			a := <-held
+			w.within("b", func(ctx context.Context, s *Session) error {
+				acked := make(chan time.Duration, 1)
+				time.AfterFunc(5*testTimeout, func() {
+					sent, _ := w.silence(a)
+					acked <- sent
+				})
+				_, b, err := claim(ctx, s, mode)
+				if err != nil {
+					return err
+				}
+				took := w.now() - <-acked
+				if took < OverAfter(testTimeout) || took > OverAfter(testTimeout)+beatEvery(testTimeout) {
+					w.Errorf("%s: claimed %v after the last heartbeat, and the lease lasts for %v", mode, took, LeaseLength(testTimeout))
+				}
+				delay, err := b.Delay(ctx, time.Second)
+				if delay != time.Second {
+					w.Errorf("%s: who has watched waits for %v after the claim", mode, delay)
+				}
+				return err
+			})
+			close(free)
+			_ = ended()
+		})
+	}
+}
+
+// The program of a failsafe service may outlast its lease: its lock goes with the session alone.
+func TestTheLockOfAFailsafeServiceIsNotTaken(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ended := w.open("a", func(ctx context.Context, a *Session) error {
+			c, err := activate(ctx, a)
+			if err != nil {
+				return err
+			}
+			c.crumb.Failsafe = &Failsafe{Members: []Peer{{Node: "b", Machine: "m-b", Agent: "b:1"}}}
+			if err := c.rewrite(ctx); err != nil {
+				return err
+			}
+			acked, heal := w.silence(a)
+			defer heal()
+			w.claims("b", func(context.Context, *Session, *Claim) error {
+				if took := w.now() - acked; took < testTimeout {
+					w.Errorf("claimed after %v", took)
+				}
+				return nil
+			})
+			return nil
+		})
+		_ = ended()
+	})
+}
+
+// P3: what a node has seen only makes the transaction worth a try. A server that lags shows an old version for any time.
+func TestALockOfANodeThatSendsHeartbeatsIsNotTaken(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.activates("a", func(ctx context.Context, a *Session, c *Claim) error {
+			w.within("b", func(ctx context.Context, s *Session) error {
+				cand, _, err := s.NewCandidate(ctx, "svc", Race)
+				if err != nil {
+					return err
+				}
+				lock, trail, err := cand.taking.readLock(ctx)
+				if err != nil {
+					return err
+				}
+				held := &beat{all: &s.beats, of: beatOf{"a", lock.stat.EphemeralOwner}, news: make(chan struct{})}
+				if err := held.look(ctx); err != nil {
+					return err
+				}
+				held.since -= testTimeout // as if it had been seen long ago
+				time.Sleep(2 * beatEvery(testTimeout))
+				if err := cand.taking.vacate(ctx, held, trail); err != nil {
+					return err
+				}
+				if lock, err := s.exists(ctx, c.paths.Lock()); !lock.exists || err != nil {
+					w.Errorf("the lock is gone: %v", err)
+				}
+				return nil
+			})
+			return nil
+		})
+	})
+}
+
+// P1: whoever takes a delay for a proof writes the breadcrumb only while the previous node has sent no heartbeat since.
+func TestADelayIsNoProofOfANodeThatSendsHeartbeats(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.activates("a", func(ctx context.Context, a *Session, c *Claim) error {
+			w.byHand(c.paths.Lock())
+			w.claims("b", func(ctx context.Context, s *Session, b *Claim) error {
+				first, err := b.Delay(ctx, 0)
+				if err != nil || first < OverAfter(testTimeout) {
+					w.Errorf("the first look is of now, and it waits for %v: %v", first, err)
+				}
+				time.Sleep(2 * beatEvery(testTimeout))
+				if silent, err := b.Silent(ctx); silent || err != nil {
+					w.Errorf("taken for silent all the same: %v", err)
+				}
+				if next, err := b.Delay(ctx, 0); next < first+beatEvery(testTimeout) || err != nil {
+					w.Errorf("after a heartbeat it waits for %v, and did for %v: %v", next, first, err)
+				}
+				if silent, err := b.Silent(ctx); !silent || err != nil {
+					w.Errorf("silent since the last look, and not taken for that: %v", err)
+				}
+				return nil
+			})
+			return nil
+		})
+	})
+}
+
+// P3: a session rests on one znode. Writes to another one with its name do not extend the lease, and it is never made again.
+func TestASessionEndsWithItsBeat(t *testing.T) {
+	for name, again := range map[string]bool{"deleted": false, "made again": true} {
+		inWorld(t, func(w *world) {
+			path := NodesDir("/understudy") + "/a"
+			err := w.open("a", func(ctx context.Context, s *Session) error {
+				w.byHand(path)
+				if again {
+					w.asOperator(func(ctx context.Context, o *Session) error { return o.create(ctx, path, s.Self.data(), 0) })
+				}
+				acked := s.Acked()
+				<-ctx.Done()
+				if cause := context.Cause(ctx); !errors.Is(cause, ErrBeatGone) || s.Acked() != acked {
+					w.Errorf("%s: %v, and the lease was extended by %v", name, cause, s.Acked()-acked)
+				}
+				if v, err := s.exists(w.Context(), path); v.exists != again || err != nil {
+					w.Errorf("%s: it is there: %v %v", name, v.exists, err)
+				}
+				return nil
+			})()
+			if !errors.Is(err, ErrBeatGone) {
+				w.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+func TestWhatABeatIsSeenAs(t *testing.T) {
+	const of, session = 7, 10 * time.Second
+	at := func(version int32) view {
+		v := view{exists: true, data: encode(Node{SessionMs: session.Milliseconds()})}
+		v.stat.EphemeralOwner, v.stat.Czxid, v.stat.Version = of, 1, version
+		return v
+	}
+	one, two := make(chan struct{}), make(chan struct{})
+	pace := beatEvery(session)
+	over := OverAfter(session)
+	for name, c := range map[string]struct {
+		v     view
+		after time.Duration
+		in    chan struct{}
+		data  generation
+		every time.Duration // how often it is looked at
+		since time.Duration // the first look is at 0
+	}{
+		"stands still":                     {at(3), pace, one, generation{epoch: 1}, pace, 0},
+		"a heartbeat":                      {at(4), pace, one, generation{epoch: 1}, pace, pace},
+		"gone":                             {view{}, pace, one, generation{epoch: 1}, pace, pace},
+		"of another session":               {view{exists: true}, pace, one, generation{epoch: 1}, pace, pace},
+		"older data":                       {at(3), pace, one, generation{setBacks: 1, epoch: 1}, pace, pace},
+		"another leader":                   {at(3), pace, one, generation{epoch: 2}, pace, pace},
+		"another connection":               {at(3), pace, two, generation{epoch: 1}, pace, 0},
+		"another connection, at the end":   {at(3), over, two, generation{epoch: 1}, pace, LeaseLength(session) / 2},
+		"another connection to one server": {at(3), pace, two, generation{}, pace, pace},
+		"a node that looks rarely":         {at(3), over, one, generation{epoch: 1}, over, 0},
+		"answers were missing, at the end": {at(3), over, one, generation{epoch: 1}, pace, LeaseLength(session) / 2},
+	} {
+		w := &beat{of: beatOf{"a", of}}
+		w.saw(at(3), look{in: one, data: generation{epoch: 1}, every: c.every})
+		w.saw(c.v, look{now: c.after, in: c.in, data: c.data, every: c.every})
+		if w.since != c.since {
+			t.Errorf("%s: it stands still since %v, want %v", name, w.since, c.since)
+		}
+	}
+}
+
+// A node looks at each beat once a heartbeat, whatever the number of services.
+func TestABeatIsLookedAtOnceAHeartbeat(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			for range 50 {
+				defer s.beats.watch(beatOf{"b", 1}).leave()
+			}
+			before := w.zk.Requests()[jute.OpGetData]
+			time.Sleep(2 * testTimeout)
+			if looks := w.zk.Requests()[jute.OpGetData] - before; looks < 20 || looks > 26 {
+				w.Errorf("%d looks in %v", looks, 2*testTimeout)
+			}
+			return nil
+		})
+	})
+}
+
+// A session that ZooKeeper ends while a claimant waits for the grace delay takes nothing back: the lease was over before.
+func TestASessionThatEndsDuringTheGraceDelayCostsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		held, free := make(chan *Session, 1), make(chan struct{})
+		ended := w.open("a", func(ctx context.Context, a *Session) error {
+			if _, err := activate(ctx, a); err != nil {
+				return err
+			}
+			held <- a
+			<-free
+			return nil
+		})
+		a := <-held
+		w.within("b", func(ctx context.Context, s *Session) error {
+			time.AfterFunc(5*testTimeout, func() { w.silence(a) })
+			_, b, err := claim(ctx, s, Race)
+			if err != nil {
+				return err
+			}
+			const grace = testTimeout
+			for range 2 {
+				if delay, err := b.Delay(ctx, grace); delay != grace || b.leased || err != nil {
+					w.Errorf("it waits for %v, its lease may last: %v, %v", delay, b.leased, err)
+				}
+				time.Sleep(time.Until(b.Since.Add(grace)))
+			}
+			if there, err := exists(ctx, s, NodesDir("/understudy")+"/a"); there || err != nil {
+				w.Errorf("the session is still there: %v", err)
+			}
+			silent, err := b.Silent(ctx)
+			if !silent {
+				w.Error("its silence is not proved")
+			}
+			return err
+		})
+		close(free)
+		_ = ended()
+	})
+}

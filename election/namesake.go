@@ -1,0 +1,52 @@
+package election
+
+import (
+	"math"
+	"time"
+)
+
+// namesake is what a node finds under its own name: the beat of its previous session, or of another supervisor, which must be renamed.
+type namesake struct {
+	beat
+	began  time.Duration // when it was found
+	moves  int           // heartbeats that were seen since
+	nagged time.Duration // when the log said last that there is another supervisor
+}
+
+// nagging is how often the log repeats that.
+const nagging = time.Minute
+
+// meet notes what is there, and logs it. It reports whether the beat is over, and else how long to wait for that.
+func (n *namesake) meet(s *Session, path string, v view, in <-chan struct{}) (over bool, left time.Duration) {
+	now, longest, me := s.cfg.Now(), s.Longest(), s.cfg.Node
+	found := !n.seen || n.of.session != v.stat.EphemeralOwner
+	if found {
+		*n = namesake{beat: beat{of: beatOf{me.Node, v.stat.EphemeralOwner}}, began: now}
+	}
+	was := n.sight
+	n.saw(v, look{now: now, in: in, every: beatEvery(s.Timeout()), longest: longest})
+	if !found && n.sight != was {
+		n.moves++
+	}
+	holder, err := decode[Node](v.data)
+	other := err == nil && (holder.Host != me.Host || holder.Machine != me.Machine)
+	switch alive := n.moves > 0 && now-n.began > OverAfter(max(n.told, longest)); {
+	case (found && other || alive) && (n.nagged == 0 || now-n.nagged >= nagging):
+		n.nagged = now
+		s.log.Error("another supervisor has the name of this node; give each its own (--node, or node: in the config)",
+			"node", me.Node, "host", holder.Host, "pid", holder.Pid)
+	case found && !other:
+		s.log.Info("waiting for the previous session of this node to end, or for another supervisor that has its name", "node", me.Node, "path", path)
+	}
+	left = n.since + OverAfter(max(n.told, longest)) - now
+	return left <= 0 || n.of.session != 0 && n.of.session == s.previous, left
+}
+
+// timeoutOf is the session timeout in nodes/<node>; 0: none.
+func timeoutOf(data []byte) time.Duration {
+	n, err := decode[Node](data)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(min(max(n.SessionMs, 0), math.MaxInt32)) * time.Millisecond
+}

@@ -1,0 +1,55 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/printable"
+)
+
+// watchHolder watches the beat of the lock's holder. A lock that belongs to no session, or names no node, is left to whoever made it by hand.
+func (t *taking) watchHolder(lock view) *beat {
+	holder, err := decode[Lock](lock.data)
+	if err != nil || !printable.IsName(holder.Node) || lock.stat.EphemeralOwner == 0 {
+		return nil
+	}
+	return t.s.beats.watch(beatOf{holder.Node, lock.stat.EphemeralOwner})
+}
+
+// vacate deletes the lock of a node whose beat is over, as ZooKeeper does at the end of a session: from then on all is as after that. trail
+// is the breadcrumb that was read last.
+//
+// P3: the transaction succeeds only while the beat is as it was seen for longer than a lease, and while nobody has claimed since the look at
+// the names.
+func (t *taking) vacate(ctx context.Context, held *beat, trail view) error {
+	crumb, err := ReadBreadCrumb(trail.data)
+	if trail.exists && (err != nil || crumb.Failsafe.Binds() && (t.outlasts == nil || t.outlasts(&crumb))) {
+		return nil
+	}
+	still := held.still()
+	session := max(still.told, time.Duration(crumb.SessionMs)*time.Millisecond)
+	if session == 0 {
+		session = t.s.Longest()
+	}
+	if !still.seen || t.s.cfg.Now() < still.since+OverAfter(session) {
+		return nil
+	}
+	_, err = t.s.multi(InTurn(ctx), slices.Concat(t.look.unclaimed(), still.unmoved, []any{remove(t.paths.Lock())})...)
+	switch {
+	case err == nil:
+		t.s.log.Info("the node that has the lock sends no heartbeats: its lock is free now", "service", t.paths.Service, "node", held.of.node)
+		return nil
+	case errors.Is(err, zk.ErrBadVersion): // there was one
+		return nil
+	case errors.Is(err, zk.ErrNoNode): // what was seen has changed
+		return errUnanswered
+	case unknown(err):
+		return err
+	}
+	return fmt.Errorf("take the lock of a node that sends no heartbeats: %w", err)
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/control"
+)
+
+// With many services, too: the lost half of a pair is what there is to see between two incidents.
+func TestALostNodeIsSeenAmongManyServices(t *testing.T) {
+	s := control.Status{Gone: []control.GoneNode{{Node: "n2", Seen: at(3 * time.Minute), Bare: 25}}}
+	for i := range 25 {
+		v := control.ServiceStatus{Service: fmt.Sprintf("s%02d", i), Active: "n1", Gone: []string{"n2"}, Members: []control.MemberStatus{{Node: "n1", Role: election.RoleActive, Health: election.HealthOK}}}
+		v.Problems = control.Problems(v, now)
+		s.Services = append(s.Services, v)
+	}
+	lost := "  n2 is gone, last seen 3m0s ago: 25 services have no standby. Start its\n  supervisor. If it does not come back:\n    understudy forget n2 --zk z\n"
+	for _, failed := range []bool{false, true} {
+		var b bytes.Buffer
+		to := paper{screen: screen{width: 80}, flags: []string{"--zk z"}, selection: selection{failed: failed}}
+		if err := writeStatus(&b, to, s, now); err != nil {
+			t.Fatal(err)
+		}
+		if text := b.String(); strings.Count(text, lost) != 1 || !strings.Contains(text, "25 services: 25 without a standby.") || strings.Contains(text, "--failed") == failed {
+			t.Errorf("failed %v:\n%s", failed, text)
+		}
+	}
+	if got := (selection{node: "n2"}).from(s); len(got.Services) != 25 || len(got.Gone) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := (selection{node: "n1"}).from(s); len(got.Services) != 25 || len(got.Gone) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
+	alone := control.ServiceStatus{Service: "well", Active: "n1", Members: []control.MemberStatus{{Node: "n1", Role: "active", Health: "ok"}}}
+	well, paused, ill, down := alone, alone, alone, alone
+	well.Members = append(slices.Clone(alone.Members), control.MemberStatus{Node: "n2", Role: "standby", Health: "ok"})
+	never := alone
+	never.Members = append(slices.Clone(alone.Members), control.MemberStatus{Node: "n2", Role: "standby", Health: "unfit", Never: true})
+	paused.Paused, paused.Order = true, "paused by me"
+	ill.Members = []control.MemberStatus{{Node: "n1", Role: "active", Health: "failing", Why: "exit code 1"}}
+	down.Active, down.Members = "", nil
+	drained, beside := alone, alone
+	drained.Members = []control.MemberStatus{{Node: "n1", Role: "active", Health: "ok", Drained: &control.DrainedNode{Node: "n1", Words: "drained by me"}}}
+	beside.Members = append(slices.Clone(alone.Members), control.MemberStatus{Node: "n2", Role: "standby", Health: "ok", Drained: &control.DrainedNode{}})
+	for _, c := range []struct {
+		services []control.ServiceStatus
+		want     int
+		words    string
+	}{
+		{[]control.ServiceStatus{well}, 0, "well: active on n1, ok\n"},
+		{[]control.ServiceStatus{well, paused}, 6, "well: active on n1, paused: Automatic takeovers are off (paused by me).\n2 services: 1 paused, 1 active and ok.\n"},
+		{[]control.ServiceStatus{paused, ill, well}, 4, "n1 is unhealthy, exit code 1."},
+		{[]control.ServiceStatus{down, ill, paused}, 5, "well: DOWN: no supervisor that has this service in its config is connected.\n"},
+		{[]control.ServiceStatus{drained}, 6, "well: active on n1, which is drained by me\n"},
+		{[]control.ServiceStatus{paused, drained}, 6, "2 services: 2 paused or drained."},
+		{[]control.ServiceStatus{beside}, 7, "well: active on n1, ok: No standby: a failure of n1 would stop it. None of the other nodes can take it now.\n"},
+		{[]control.ServiceStatus{never}, 7, "No standby"},
+		{[]control.ServiceStatus{alone}, 7, "well: active on n1, ok: No standby: a failure of n1 would stop it.\n"},
+		{[]control.ServiceStatus{paused, alone, well, alone}, 7, "without a standby: well, well\nn2 is gone, last seen 1m0s ago: 2 services have no standby.\n4 services: 2 without a standby, 1 paused, 1 active and ok.\n"},
+		{[]control.ServiceStatus{alone, ill}, 4, "exit code 1"},
+		{nil, 5, "0 services.\n"},
+	} {
+		for i := range c.services {
+			c.services[i].Problems = control.Problems(c.services[i], now)
+		}
+		var b strings.Builder
+		s := control.Status{Services: c.services}
+		if len(c.services) == 4 {
+			s.Gone = []control.GoneNode{{Node: "n2", Seen: at(time.Minute), Bare: 2}}
+		}
+		err := checkStatus(&b, s, now)
+		code := 0
+		if status, ok := errors.AsType[exitStatus](err); ok {
+			code = int(status)
+		}
+		if code != c.want || !strings.Contains(b.String(), c.words) {
+			t.Errorf("code %d, want %d: %s", code, c.want, b.String())
+		}
+	}
+}

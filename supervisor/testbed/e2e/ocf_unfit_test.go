@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+)
+
+// unfitAgent handles a file on each node, and says what a script adds.
+func unfitAgent(t *testing.T, more string) (dir string) {
+	t.Helper()
+	root := t.TempDir()
+	t.Setenv("OCF_ROOT", root)
+	must(t, os.MkdirAll(filepath.Join(root, "resource.d", "test"), 0o755))
+	must(t, os.WriteFile(filepath.Join(root, "resource.d", "test", "Agent"), fmt.Appendf(nil, `#!/bin/sh
+cd %s
+[ "$1" = meta-data ] && exec echo '<resource-agent><actions><action name="monitor" timeout="20s" interval="50ms"/></actions></resource-agent>'
+there="there-$UNDERSTUDY_NODE"
+%s
+case $1 in
+start) touch "$there";;
+stop) rm -f "$there";;
+monitor) [ -e "$there" ] || exit 7;;
+*) exit 3;;
+esac
+`, root, more), 0o755))
+	return root
+}
+
+func (p *play) withAgent(t *testing.T, h *kit.Host) *kit.Supervisor {
+	t.Helper()
+	return p.FromFile(t, h, p.Config(t, h, "", "restart: {delay: 100ms, rejoin_after: 1m}", "processes:", "  - {name: fs, ocf: 'test:Agent'}", "  - {name: web, command: [sleep, '1000']}"))
+}
+
+func (p *play) says(t *testing.T, limit time.Duration, node, role, health, why string) {
+	t.Helper()
+	kit.Until(t, limit, node+" is "+role+" and "+health+": "+why, func() bool {
+		m, ok := p.Member(p.Options.Service, node)
+		return ok && m.Role == role && m.Health == health && strings.Contains(m.Why, why)
+	})
+}
+
+// A standby whose agent says that it cannot run the service is not fit, and says why. It is asked again when it stands again.
+func TestAStandbyWhoseAgentSaysNoIsUnfit(t *testing.T) {
+	p := newPlay(t, stage(t))
+	dir := unfitAgent(t, `[ $UNDERSTUDY_NODE = b ] && [ ! -e installed ] && { echo "one line" >&2; echo "ocf-exit-reason:no kmod here" >&2; exit 5; }`)
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	standby := p.withAgent(t, b)
+	const why = "it could not start here: test:Agent monitor: exit code 5 (something is not installed): no kmod here"
+	p.says(t, soon, "b", "standby", "unfit", why)
+	active := p.withAgent(t, a)
+	p.says(t, soon, "a", "active", "ok", "")
+	must(t, os.WriteFile(filepath.Join(dir, "installed"), nil, 0o644))
+	standby.Stop(t)
+	p.withAgent(t, b)
+	p.says(t, soon, "b", "standby", "ok", "")
+	active.Stop(t)
+	p.says(t, soon, "b", "active", "ok", "")
+}
+
+// What cannot start on a host moves to another one at once, and does not wait for an undo that cannot succeed, as nothing was done.
+func TestAServiceLeavesAHostOnWhichItsAgentCannotStart(t *testing.T) {
+	p := newPlay(t, stage(t))
+	dir := unfitAgent(t, `[ $1 = start ] && [ $UNDERSTUDY_NODE = a ] && [ -e broken ] && touch broken-a
+[ $UNDERSTUDY_NODE = a ] && [ -e broken-a ] && { echo "ocf-exit-reason:no kmod here" >&2; exit 5; }`)
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	p.withAgent(t, a)
+	p.says(t, soon, "a", "active", "ok", "")
+	must(t, os.WriteFile(filepath.Join(dir, "broken"), nil, 0o644))
+	p.withAgent(t, b)
+	p.says(t, soon, "b", "standby", "ok", "")
+	began := time.Now()
+	must(t, os.Remove(filepath.Join(dir, "there-a"))) // it is started again, and cannot be
+	p.says(t, soon, "b", "active", "ok", "")
+	t.Logf("b is active %v after it failed on a", time.Since(began))
+	p.says(t, 10*time.Second, "a", "failed", "failed", "fs: test:Agent start: exit code 5 (something is not installed): no kmod here")
+}
+
+// Where no node can, nothing is tried five times, and each says why.
+func TestAMissingAgentIsNamed(t *testing.T) {
+	p := newPlay(t, stage(t))
+	dir := unfitAgent(t, "")
+	must(t, os.Remove(filepath.Join(dir, "resource.d", "test", "Agent")))
+	p.withAgent(t, p.Lab.Machine(t, "a"))
+	p.says(t, soon, "a", "standby", "unfit", "test:Agent monitor: ")
+}

@@ -1,0 +1,22 @@
+package sim
+
+var sabotagesOfBeats = []sabotage{
+	{"take a lock after half a lease without heartbeats", []change{
+		{"election/timing.go", "	return LeaseLength(session)*21/20 + AfterLease(session)\n", "	return LeaseLength(session) / 2\n"},
+	}},
+	{"take a lock without a check that its node is silent", []change{
+		{"election/vacate.go", "	if !still.seen || t.s.cfg.Now() < still.since+OverAfter(session) {\n", "	if false {\n"},
+		{"election/vacate.go", "still.unmoved, []any{remove", "[]any{remove"},
+		{"election/beats.go", "	if now >= w.since+OverAfter(cmp.Or(w.told, longest)) {\n", "	if longest > 0 {\n"},
+	}},
+	{"keep a lease on a znode that was made again", []change{
+		{"election/heartbeat.go", "		case err == nil && stat.Czxid != s.Lease.rests(), errors.Is(err, zk.ErrNoNode):\n			s.log.Warn(",
+			"		case errors.Is(err, zk.ErrNoNode):\n			_ = s.create(ctx, path, s.Self.data(), zk.FlagEphemeral)\n			continue\n		case false:\n			s.log.Warn("},
+	}},
+	{"count a look from before the loss of a heartbeat", []change{
+		{"election/beats.go", "	case !w.seen || is != w.sight || l.data != w.data, l.in != w.in && l.data.epoch == 0:\n", "	case !w.seen:\n"},
+	}},
+	{"wait for the end of a session, whoever keeps it alive", []change{
+		{"election/vacate.go", "	if !still.seen || t.s.cfg.Now() < still.since+OverAfter(session) {\n", "	if session > 0 {\n"}, keepers,
+	}},
+}
