@@ -187,6 +187,9 @@ func (w *beat) saw(v view, l look) {
 		w.told = max(w.told, timeoutOf(v.data))
 	}
 	session := cmp.Or(w.told, l.longest)
+	if next, err := decode[Node](v.data); err == nil && next.Replaced != nil && *next.Replaced == (LastBeat{SessionName(w.of.session), w.sight.version}) {
+		w.sight = is // it was deleted as it was seen
+	}
 	switch {
 	case !w.seen || is != w.sight || l.data != w.data, l.in != w.in && l.data.epoch == 0:
 		w.moved = w.seen && is != w.sight

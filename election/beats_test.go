@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"understudy/election/jute"
 	"understudy/election/zkmem"
 )
@@ -55,6 +57,49 @@ func TestALockIsTakenWhenItsNodesBeatIsOver(t *testing.T) {
 			_ = ended()
 		})
 	}
+}
+
+// A node that comes back replaces its beat as soon as that is over for itself, which may be a moment sooner than for others.
+func TestANodeThatComesBackDoesNotKeepOthersFromItsLock(t *testing.T) {
+	inWorld(t, func(w *world) {
+		held, free := make(chan *Session, 1), make(chan struct{})
+		ended := w.open("a", func(ctx context.Context, a *Session) error {
+			if _, err := activate(ctx, a); err != nil {
+				return err
+			}
+			held <- a
+			<-free
+			return nil
+		})
+		a := <-held
+		w.within("b", func(ctx context.Context, s *Session) error {
+			acked := make(chan time.Duration, 1)
+			time.AfterFunc(5*testTimeout, func() {
+				sent, _ := w.silence(a)
+				acked <- sent
+				time.AfterFunc(OverAfter(testTimeout)-2*beatEvery(testTimeout), func() {
+					w.asOperator(func(ctx context.Context, o *Session) error {
+						path := NodesDir("/understudy") + "/a"
+						v, err := o.exists(ctx, path)
+						if err != nil {
+							return err
+						}
+						last := LastBeat{SessionName(v.stat.EphemeralOwner), v.stat.Version}
+						_, err = o.multi(ctx, &zk.DeleteRequest{Path: path, Version: v.stat.Version},
+							&zk.CreateRequest{Path: path, Data: encode(Node{Node: "a", Replaced: &last}), Acl: o.acl})
+						return err
+					})
+				})
+			})
+			_, _, err := claim(ctx, s, Race)
+			if took := w.now() - <-acked; took > OverAfter(testTimeout)+beatEvery(testTimeout) {
+				w.Errorf("claimed %v after the last heartbeat", took)
+			}
+			return err
+		})
+		close(free)
+		_ = ended()
+	})
 }
 
 // The program of a failsafe service may outlast its lease: its lock goes with the session alone.
@@ -176,6 +221,9 @@ func TestWhatABeatIsSeenAs(t *testing.T) {
 		v.stat.EphemeralOwner, v.stat.Czxid, v.stat.Version = of, 1, version
 		return v
 	}
+	replaced := func(session int64, version int32) view {
+		return view{exists: true, data: encode(Node{Replaced: &LastBeat{SessionName(session), version}})}
+	}
 	one, two := make(chan struct{}), make(chan struct{})
 	pace := beatEvery(session)
 	over := OverAfter(session)
@@ -191,6 +239,9 @@ func TestWhatABeatIsSeenAs(t *testing.T) {
 		"a heartbeat":                      {at(4), pace, one, generation{epoch: 1}, pace, pace},
 		"gone":                             {view{}, pace, one, generation{epoch: 1}, pace, pace},
 		"of another session":               {view{exists: true}, pace, one, generation{epoch: 1}, pace, pace},
+		"replaced as it was seen":          {replaced(of, 3), pace, one, generation{epoch: 1}, pace, 0},
+		"replaced after another heartbeat": {replaced(of, 4), pace, one, generation{epoch: 1}, pace, pace},
+		"another one replaced":             {replaced(of+1, 3), pace, one, generation{epoch: 1}, pace, pace},
 		"older data":                       {at(3), pace, one, generation{setBacks: 1, epoch: 1}, pace, pace},
 		"another leader":                   {at(3), pace, one, generation{epoch: 2}, pace, pace},
 		"another connection":               {at(3), pace, two, generation{epoch: 1}, pace, 0},
@@ -202,6 +253,7 @@ func TestWhatABeatIsSeenAs(t *testing.T) {
 		w := &beat{of: beatOf{"a", of}}
 		w.saw(at(3), look{in: one, data: generation{epoch: 1}, every: c.every})
 		w.saw(c.v, look{now: c.after, in: c.in, data: c.data, every: c.every})
+		w.saw(c.v, look{now: c.after + 1, in: c.in, data: c.data, every: c.every})
 		if w.since != c.since {
 			t.Errorf("%s: it stands still since %v, want %v", name, w.since, c.since)
 		}

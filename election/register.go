@@ -20,6 +20,7 @@ func (s *Session) register(ctx context.Context) error {
 	path := NodesDir(root) + "/" + s.cfg.Node.Node
 	var other namesake
 	for again := (pacing{}); ; {
+		s.Self.Say(func(n *Node) { n.Replaced = nil })
 		err := s.create(ctx, path, s.Self.data(), zk.FlagEphemeral)
 		if err == nil {
 			if err = s.firstBeat(ctx, path); err == nil {
@@ -48,6 +49,7 @@ func (s *Session) register(ctx context.Context) error {
 		s.past.found(v.stat, 0) // of our previous session, or of another supervisor that has our name
 		over, left := other.meet(s, path, v, in)
 		if over {
+			s.Self.Say(func(n *Node) { n.Replaced = &LastBeat{SessionName(v.stat.EphemeralOwner), v.stat.Version} })
 			if err := s.replace(ctx, path, s.Self.data(), v.stat.Version); err == nil && s.firstBeat(ctx, path) == nil {
 				return nil
 			}

@@ -82,8 +82,16 @@ type Node struct {
 	// SessionMs is the timeout that the servers granted its session last.
 	SessionMs int64     `json:"session_timeout_ms,omitempty"`
 	Since     time.Time `json:"since"`
+	// Replaced is the last beat of another session under this name, which this one has deleted.
+	Replaced *LastBeat `json:"replaced,omitempty"`
 	// Copies says, by service, how far this node's copies are.
 	Copies map[string]At `json:"copies,omitempty"`
+}
+
+// LastBeat says which heartbeat of a session was its last one.
+type LastBeat struct {
+	Session string `json:"session"`
+	Version int32  `json:"version"`
 }
 
 // Lock is the data of the lock: who is active.
