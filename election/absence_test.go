@@ -28,7 +28,7 @@ func besideSlowServers(t *testing.T, f func(ctx context.Context, s *Session, los
 		start := time.Now()
 		var newest net.Conn
 		cfg := Config{
-			Servers: []string{"zk"}, Root: "/understudy", Timeout: testTimeout, Node: Node{Node: "a", Host: "a"}, Logger: hclog.NewNullLogger(),
+			Servers: []string{"zk"}, Root: "/understudy", Lease: testLease, Node: Node{Node: "a", Host: "a"}, Logger: hclog.NewNullLogger(),
 			Now: func() time.Duration { return time.Since(start) + time.Hour },
 			Dial: func(context.Context, string) (net.Conn, error) {
 				ours, theirs := net.Pipe()

@@ -49,7 +49,7 @@ type beat struct {
 	last  time.Duration   // when the newest one came
 	in    <-chan struct{} // the connection in which that was asked for
 	data  generation      // of ZooKeeper, then
-	told  time.Duration   // the longest session timeout that its data has told
+	told  time.Duration   // the longest lease that its data has told
 	news  chan struct{}   // closed at the next look that finds it over
 }
 
@@ -114,7 +114,7 @@ func (b *beats) next() time.Duration {
 	now, longest := b.s.cfg.Now(), b.s.Longest()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	next := beatEvery(b.s.Timeout())
+	next := beatEvery(b.s.LeaseLength())
 	for _, w := range b.watched {
 		if left := w.since + OverAfter(cmp.Or(w.told, longest)) - now; w.seen && left > 0 {
 			next = min(next, left)
@@ -125,7 +125,7 @@ func (b *beats) next() time.Duration {
 
 // all returns those that are watched, and drops what nobody has asked for lately.
 func (b *beats) all() (watched []*beat) {
-	now, kept := b.s.cfg.Now(), 2*b.s.Longest()
+	now, kept := b.s.cfg.Now(), 4*b.s.Longest()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for of, w := range b.watched {
@@ -156,7 +156,7 @@ func (w *beat) look(ctx context.Context) error {
 	now, longest, data := s.cfg.Now(), s.Longest(), generation{setBacks, s.Newest() >> 32}
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	w.saw(v, look{now, in, data, beatEvery(s.Timeout()), longest})
+	w.saw(v, look{now, in, data, beatEvery(s.LeaseLength()), longest})
 	if now >= w.since+OverAfter(cmp.Or(w.told, longest)) {
 		close(w.news)
 		w.news = make(chan struct{})
@@ -174,7 +174,7 @@ type look struct {
 	in      <-chan struct{} // the connection in which it was asked for
 	data    generation
 	every   time.Duration // how often this node looks
-	longest time.Duration // a session timeout that counts if the beat tells none
+	longest time.Duration // a lease that counts if the beat tells none
 }
 
 // saw notes an answer. P1: a heartbeat may be acknowledged, and be lost with the data: the watching begins anew. P7: where answers were
@@ -184,9 +184,9 @@ func (w *beat) saw(v view, l look) {
 	var is sight
 	if v.exists && v.stat.EphemeralOwner == w.of.session {
 		is = sight{v.stat.Czxid, v.stat.Mzxid, v.stat.Version}
-		w.told = max(w.told, timeoutOf(v.data))
+		w.told = max(w.told, leaseOf(v.data))
 	}
-	session := cmp.Or(w.told, l.longest)
+	lease := cmp.Or(w.told, l.longest)
 	if next, err := decode[Node](v.data); err == nil && next.Replaced != nil && *next.Replaced == (LastBeat{SessionName(w.of.session), w.sight.version}) {
 		w.sight = is // it was deleted as it was seen
 	}
@@ -195,7 +195,7 @@ func (w *beat) saw(v view, l look) {
 		w.moved = w.seen && is != w.sight
 		w.since = l.now
 	case l.in != w.in || l.now-w.last > l.every*5/2:
-		w.since = max(w.since, l.now-OverAfter(session)+LeaseLength(session)/2)
+		w.since = max(w.since, l.now-OverAfter(lease)+lease/2)
 	}
 	w.seen, w.sight, w.last, w.in, w.data = true, is, l.now, l.in, l.data
 }
@@ -206,7 +206,7 @@ type stillness struct {
 	seen    bool            // else nothing is known yet
 	moved   bool            // a heartbeat was seen then
 	in      <-chan struct{} // the connection in which it was seen last
-	told    time.Duration   // the longest session timeout that its data has told; 0: none
+	told    time.Duration   // the longest lease that its data has told; 0: none
 	unmoved []any           // checks that succeed as long as it is as it was seen last. One that is gone never comes back
 }
 

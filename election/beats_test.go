@@ -44,8 +44,8 @@ func TestALockIsTakenWhenItsNodesBeatIsOver(t *testing.T) {
 					return err
 				}
 				took := w.now() - <-acked
-				if took < OverAfter(testTimeout) || took > OverAfter(testTimeout)+beatEvery(testTimeout) {
-					w.Errorf("%s: claimed %v after the last heartbeat, and the lease lasts for %v", mode, took, LeaseLength(testTimeout))
+				if took < OverAfter(testLease) || took > OverAfter(testLease)+beatEvery(testLease) {
+					w.Errorf("%s: claimed %v after the last heartbeat, and the lease lasts for %v", mode, took, testLease)
 				}
 				delay, err := b.Delay(ctx, time.Second)
 				if delay != time.Second {
@@ -77,7 +77,7 @@ func TestANodeThatComesBackDoesNotKeepOthersFromItsLock(t *testing.T) {
 			time.AfterFunc(5*testTimeout, func() {
 				sent, _ := w.silence(a)
 				acked <- sent
-				time.AfterFunc(OverAfter(testTimeout)-2*beatEvery(testTimeout), func() {
+				time.AfterFunc(OverAfter(testLease)-2*beatEvery(testLease), func() {
 					w.asOperator(func(ctx context.Context, o *Session) error {
 						path := NodesDir("/understudy") + "/a"
 						v, err := o.exists(ctx, path)
@@ -92,7 +92,7 @@ func TestANodeThatComesBackDoesNotKeepOthersFromItsLock(t *testing.T) {
 				})
 			})
 			_, _, err := claim(ctx, s, Race)
-			if took := w.now() - <-acked; took > OverAfter(testTimeout)+beatEvery(testTimeout) {
+			if took := w.now() - <-acked; took > OverAfter(testLease)+beatEvery(testLease) {
 				w.Errorf("claimed %v after the last heartbeat", took)
 			}
 			return err
@@ -146,7 +146,7 @@ func TestALockOfANodeThatSendsHeartbeatsIsNotTaken(t *testing.T) {
 					return err
 				}
 				held.since -= testTimeout // as if it had been seen long ago
-				time.Sleep(2 * beatEvery(testTimeout))
+				time.Sleep(2 * beatEvery(testLease))
 				if err := cand.taking.vacate(ctx, held, trail); err != nil {
 					return err
 				}
@@ -167,14 +167,14 @@ func TestADelayIsNoProofOfANodeThatSendsHeartbeats(t *testing.T) {
 			w.byHand(c.paths.Lock())
 			w.claims("b", func(ctx context.Context, s *Session, b *Claim) error {
 				first, err := b.Delay(ctx, 0)
-				if err != nil || first < OverAfter(testTimeout) {
+				if err != nil || first < OverAfter(testLease) {
 					w.Errorf("the first look is of now, and it waits for %v: %v", first, err)
 				}
-				time.Sleep(2 * beatEvery(testTimeout))
+				time.Sleep(2 * beatEvery(testLease))
 				if silent, err := b.Silent(ctx); silent || err != nil {
 					w.Errorf("taken for silent all the same: %v", err)
 				}
-				if next, err := b.Delay(ctx, 0); next < first+beatEvery(testTimeout) || err != nil {
+				if next, err := b.Delay(ctx, 0); next < first+beatEvery(testLease) || err != nil {
 					w.Errorf("after a heartbeat it waits for %v, and did for %v: %v", next, first, err)
 				}
 				if silent, err := b.Silent(ctx); !silent || err != nil {
@@ -217,7 +217,7 @@ func TestASessionEndsWithItsBeat(t *testing.T) {
 func TestWhatABeatIsSeenAs(t *testing.T) {
 	const of, session = 7, 10 * time.Second
 	at := func(version int32) view {
-		v := view{exists: true, data: encode(Node{SessionMs: session.Milliseconds()})}
+		v := view{exists: true, data: encode(Node{LeaseMs: session.Milliseconds()})}
 		v.stat.EphemeralOwner, v.stat.Czxid, v.stat.Version = of, 1, version
 		return v
 	}
@@ -245,10 +245,10 @@ func TestWhatABeatIsSeenAs(t *testing.T) {
 		"older data":                       {at(3), pace, one, generation{setBacks: 1, epoch: 1}, pace, pace},
 		"another leader":                   {at(3), pace, one, generation{epoch: 2}, pace, pace},
 		"another connection":               {at(3), pace, two, generation{epoch: 1}, pace, 0},
-		"another connection, at the end":   {at(3), over, two, generation{epoch: 1}, pace, LeaseLength(session) / 2},
+		"another connection, at the end":   {at(3), over, two, generation{epoch: 1}, pace, session / 2},
 		"another connection to one server": {at(3), pace, two, generation{}, pace, pace},
 		"a node that looks rarely":         {at(3), over, one, generation{epoch: 1}, over, 0},
-		"answers were missing, at the end": {at(3), over, one, generation{epoch: 1}, pace, LeaseLength(session) / 2},
+		"answers were missing, at the end": {at(3), over, one, generation{epoch: 1}, pace, session / 2},
 	} {
 		w := &beat{of: beatOf{"a", of}}
 		w.saw(at(3), look{in: one, data: generation{epoch: 1}, every: c.every})

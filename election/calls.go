@@ -1,7 +1,6 @@
 package election
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +99,7 @@ func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error)
 		}
 	}()
 	defer settled.Store(true)
-	limit := time.NewTimer(answerLimit(cmp.Or(c.lease.Timeout(), c.lease.Longest())))
+	limit := time.NewTimer(answerLimit(c.lease.LeaseLength()))
 	defer limit.Stop()
 	select {
 	case a := <-got:

@@ -227,7 +227,7 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 func (c *Candidate) Take(ctx context.Context, o Opening, crumb BreadCrumb) (*Claim, error) {
 	me := c.s.cfg.Node
 	crumb.Node, crumb.Host, crumb.Machine, crumb.Boot = me.Node, me.Host, me.Machine, me.Boot
-	crumb.Session, crumb.SessionMs = SessionName(c.s.ID()), c.s.Timeout().Milliseconds()
+	crumb.Session, crumb.LeaseMs, crumb.Beat = SessionName(c.s.ID()), c.s.LeaseLength().Milliseconds(), c.s.rests()
 	crumb.Since = time.Now().UTC()
 	if o.ours != nil {
 		return c.taking.adopt(ctx, crumb, *o.ours, c.stakes())

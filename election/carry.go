@@ -12,8 +12,8 @@ import (
 type CarriedSession struct {
 	Session  int64           `json:"session"`
 	Password []byte          `json:"password"`
-	Timeout  time.Duration   `json:"timeout"` // that it counts with
-	Seen     int64           `json:"seen"`    // the newest zxid: later reads are not older
+	Lease    time.Duration   `json:"lease"`
+	Seen     int64           `json:"seen"` // the newest zxid: later reads are not older
 	LeaseEnd time.Duration   `json:"lease_end"`
 	Beat     int64           `json:"beat"`   // the czxid of nodes/<node>
 	Claims   map[string]bool `json:"claims"` // services whose locks may be ours
@@ -25,7 +25,7 @@ type CarriedSession struct {
 
 // Carry describes the session to its next client. This client must not send requests any more.
 func (s *Session) Carry() (CarriedSession, error) {
-	timeout, end, over := s.Lease.left()
+	end, over := s.left()
 	id, password := s.identity()
 	switch {
 	case over != nil:
@@ -33,7 +33,7 @@ func (s *Session) Carry() (CarriedSession, error) {
 	case id == 0 || end == 0:
 		return CarriedSession{}, errors.New("there is no open session")
 	}
-	c := CarriedSession{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Beat: s.rests(), Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: resolved.known(s.cfg.Servers)}
+	c := CarriedSession{Session: id, Password: password, Lease: s.LeaseLength(), Seen: s.dialer.seen.Load(), LeaseEnd: end, Beat: s.rests(), Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: resolved.known(s.cfg.Servers)}
 	for service := range s.locks.all() {
 		c.Claims[service] = true
 	}
@@ -45,20 +45,19 @@ func (s *Session) Carry() (CarriedSession, error) {
 func (e *Sessions) Resume(ctx context.Context, c CarriedSession, serve func(context.Context, *Session) error) error {
 	cfg := e.cfg
 	cfg.Auth = e.shown()
-	cfg.Timeout = c.Timeout // a request for another one would change the session's
+	cfg.Lease = c.Lease // P1: others have read that one in the beat
 	s := newSession(&cfg)
-	s.Lease.resume(cmp.Or(c.Beat, c.Own.Czxid), c.Timeout, max(c.Timeout, e.cfg.Timeout), c.LeaseEnd)
+	s.resume(cmp.Or(c.Beat, c.Own.Czxid), c.LeaseEnd)
 	s.identify(c.Session, c.Password)
 	e.past.resume(c.Own)
 	e.seen.saw(c.Longest)
 	resolved.keep(c.Addresses)
-	s.Self.Say(func(n *Node) { n.SessionMs = c.Timeout.Milliseconds() })
 	for service := range c.Claims {
 		s.locks.add(Paths{Root: cfg.Root, Service: service})
 	}
 	return e.open(ctx, s, func(d *dialer) {
 		d.seen.Store(c.Seen)
-		d.resume = &handshake{timeout: c.Timeout, session: c.Session, password: c.Password}
+		d.resume = &handshake{timeout: sessionTimeout(c.Lease), session: c.Session, password: c.Password}
 	}, serve)
 }
 

@@ -80,16 +80,16 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 }
 
 // Delay is how long, from the claim, the previous active's child may live if nothing proves its death; at least grace. P1: it ends with that
-// node's lease, as this one sees it, whatever has become of its session; so it grows with each sign of life. But within a session timeout
+// node's lease, as this one sees it, whatever has become of its session; so it grows with each sign of life. But within a lease
 // whoever has heartbeats acknowledged has heard that the lock is gone, and acted. Only after its lease a node undoes effects: what is not
 // undone in its time, its breadcrumb says.
 func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, error) {
 	claimed := c.s.cfg.Now() - time.Since(c.Since)
-	session := time.Duration(c.Previous.SessionMs) * time.Millisecond
-	dead := claimed + session*6/5 // what it sends last, it sends half a session timeout after the claim at most
+	lease := time.Duration(c.Previous.LeaseMs) * time.Millisecond
+	dead := claimed + lease*12/5 // what it sends last, it sends a lease after the claim at most
 	c.leased, c.silentIn, c.stood = true, nil, nil
 	if id, err := sessionOf(c.Previous.Session); err == nil {
-		over, err := c.over(ctx, id, session)
+		over, err := c.over(ctx, id, lease)
 		if err != nil {
 			return 0, fmt.Errorf("read the heartbeats of %s: %w", c.Previous.Node, err)
 		}
@@ -110,7 +110,7 @@ func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, 
 
 // over is when the lease of the previous active, in this session, is over, as this node sees it. If it is already, that is proved at once:
 // ZooKeeper may end the session while the grace delay lasts, and a beat that goes begins anew otherwise.
-func (c *Claim) over(ctx context.Context, id int64, session time.Duration) (time.Duration, error) {
+func (c *Claim) over(ctx context.Context, id int64, lease time.Duration) (time.Duration, error) {
 	beat := c.s.beats.watch(beatOf{c.Previous.Node, id})
 	defer beat.leave()
 	if err := repeat(ctx, c.s.client, func() error { return beat.look(ctx) }); err != nil {
@@ -120,7 +120,7 @@ func (c *Claim) over(ctx context.Context, id int64, session time.Duration) (time
 	if c.provedOf == id && len(still.unmoved) == 0 {
 		return c.provedOver, nil
 	}
-	over, now := still.since+OverAfter(session), c.s.cfg.Now()
+	over, now := still.since+OverAfter(lease), c.s.cfg.Now()
 	c.silent, c.silentIn = still.unmoved, still.in
 	if still.moved {
 		c.stood = utc(time.Now().Add(still.since - now))
@@ -225,8 +225,8 @@ func (c *Claim) inscription(ctx context.Context, mine BreadCrumb) ([]any, error)
 	return append(ops, &zk.CreateRequest{Path: c.paths.record(mine.Name), Acl: c.s.acl}), nil
 }
 
-// Session is the timeout of the session, as in the breadcrumb.
-func (c *Claim) Session() time.Duration { return time.Duration(c.crumb.SessionMs) * time.Millisecond }
+// Lease is the lease, as in the breadcrumb.
+func (c *Claim) Lease() time.Duration { return time.Duration(c.crumb.LeaseMs) * time.Millisecond }
 
 // reread repeats readCrumb until there is an answer.
 func (c *Claim) reread(ctx context.Context) error {
@@ -249,8 +249,8 @@ func (c *Claim) readCrumb(ctx context.Context) error {
 		c.s.log.Warn("the breadcrumb cannot be read, so its writer is fenced as unknown", "path", c.paths.Crumb(), "error", err)
 	}
 	c.record = crumb.Name
-	if crumb.SessionMs == 0 {
-		crumb.SessionMs = c.s.Longest().Milliseconds() // its own is unknown: use the longest known one
+	if crumb.LeaseMs == 0 {
+		crumb.LeaseMs = c.s.Longest().Milliseconds() // its own is unknown: use the longest known one
 	}
 	if crumb.Session == c.crumb.Session && bytes.Equal(crumb.Tree, c.crumb.Tree) {
 		c.crumb.Effects, c.crumb.Name = crumb.Effects, crumb.Name // others write effects: the next writing of ours keeps them

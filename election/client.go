@@ -23,7 +23,7 @@ func Connect(ctx context.Context, cfg Config) (*zk.Conn, error) {
 	var stands atomic.Bool
 	ready := make(chan struct{})
 	d := newDialer(ctx, &cfg, func(handshake) {})
-	conn, _, err := zk.Connect(cfg.Servers, cfg.Timeout, zk.WithDialer(d.open), zk.WithHostProvider(d),
+	conn, _, err := zk.Connect(cfg.Servers, sessionTimeout(cfg.Lease), zk.WithDialer(d.open), zk.WithHostProvider(d),
 		zk.WithLogger(quiet{cfg.Logger}), zk.WithLogInfo(false), zk.WithEventCallback(func(ev zk.Event) {
 			if ev.State == zk.StateHasSession && stands.CompareAndSwap(false, true) {
 				close(ready)

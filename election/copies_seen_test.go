@@ -71,7 +71,7 @@ func TestAHeartbeatTellsHowFarACopyIs(t *testing.T) {
 			time.Sleep(testTimeout)
 			at, ok, err := c.Copies().At(ctx, "a")
 			after, _ := s.get(ctx, NodesDir(s.cfg.Root)+"/a")
-			beats := int32(testTimeout/beatEvery(testTimeout)) + 1
+			beats := int32(testTimeout/beatEvery(testLease)) + 1
 			if err != nil || !ok || at.Token != 7 || at.Position != position || !at.Time.Equal(asked) || after.stat.Version-before.stat.Version > beats {
 				w.Errorf("%+v, %v, %v, %d writes", at, ok, err, after.stat.Version-before.stat.Version)
 			}

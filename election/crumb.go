@@ -21,7 +21,8 @@ type BreadCrumb struct {
 	Token       int64           `json:"token,omitempty"` // absent until known: then it is the breadcrumb's own czxid
 	GuardianPid int             `json:"guardian_pid,omitempty"`
 	Agent       string          `json:"agent,omitempty"`
-	SessionMs   int64           `json:"session_timeout_ms"`
+	LeaseMs     int64           `json:"lease_ms"`
+	Beat        int64           `json:"beat,omitempty"` // the czxid of nodes/<node>, which the lease rests on
 	Session     string          `json:"session,omitempty"`
 	Name        string          `json:"record,omitempty"` // its own: record-<guid> is the znode that transactions check
 	Tree        json.RawMessage `json:"tree,omitempty"`   // how the node's machine finds the child's process tree
@@ -67,8 +68,8 @@ func (b BreadCrumb) check() error {
 		return fmt.Errorf("%.80q and %.80q are not a machine's id and its boot's", b.Machine, b.Boot)
 	case b.Name != "" && !printable.IsName(b.Name):
 		return fmt.Errorf("%.80q is not the name of a record", b.Name)
-	case b.SessionMs < 0 || b.SessionMs > math.MaxInt32: // the limit of ZooKeeper's protocol
-		return fmt.Errorf("%d ms is not a session timeout", b.SessionMs)
+	case b.LeaseMs < 0 || b.LeaseMs > math.MaxInt32: // the limit of ZooKeeper's protocol
+		return fmt.Errorf("%d ms is not a lease", b.LeaseMs)
 	case b.Token < 0:
 		return fmt.Errorf("%d is not a token", b.Token)
 	case b.UndoMs < 0 || b.UndoMs > math.MaxInt32:

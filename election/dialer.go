@@ -77,8 +77,9 @@ type dialer struct {
 	seen   atomic.Int64 // the newest zxid
 	resume *handshake   // the session to continue; nil: open a new one
 
+	limit time.Duration // of a dial, and of a server's silence
+
 	mu      sync.Mutex // guards the fields below
-	limit   time.Duration
 	current *wire
 	auth    *Auth // what is shown
 }
@@ -86,7 +87,7 @@ type dialer struct {
 func newDialer(ctx context.Context, cfg *Config, greeted func(handshake)) *dialer {
 	d := &dialer{
 		hosts: &hosts{servers: cfg.Servers, next: rand.IntN(len(cfg.Servers))},
-		dial:  dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted, now: cfg.Now, limit: stallLimit(cfg.Timeout),
+		dial:  dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted, now: cfg.Now, limit: stallLimit(cfg.Lease),
 	}
 	if d.now == nil { // a client without a lease needs no clock
 		d.now = func() time.Duration { return 0 }
@@ -116,10 +117,7 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 	case <-d.ctx.Done():
 		return nil, ErrClosed
 	}
-	d.mu.Lock()
-	limit := d.limit
-	d.mu.Unlock()
-	ctx, cancel := context.WithTimeout(d.ctx, limit)
+	ctx, cancel := context.WithTimeout(d.ctx, d.limit)
 	defer cancel()
 	conn, err := d.dial(ctx, address)
 	if err != nil {
@@ -137,13 +135,6 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 		refused: d.hosts.failedWith, resume: d.resume,
 	}
 	return d.current, nil
-}
-
-// bound limits how long a dial, or a server's silence, may last.
-func (d *dialer) bound(limit time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.limit = limit
 }
 
 // kick closes the present connection, so that the client goes to another server with the same session.

@@ -10,11 +10,11 @@ import (
 // Whatever stands there, in however broken a breadcrumb, says that something is left.
 func TestEveryWordOfAnEffectCounts(t *testing.T) {
 	for _, data := range []string{
-		`{"node":"a","host":"a","session_timeout_ms":1,"since":"2026-01-01T00:00:00Z","survives_boot":true}`, `{"node":"a/b","survives_boot":["role"]}`,
-		`{"node":"a","host":"a","session_timeout_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":["vip"]}`,
-		`{"node":"a","host":"a","session_timeout_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":true}`,
-		`{"node":"a","host":"a","session_timeout_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":[]}`,
-		`{"node":"a","host":"a","session_timeout_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":null}`,
+		`{"node":"a","host":"a","lease_ms":1,"since":"2026-01-01T00:00:00Z","survives_boot":true}`, `{"node":"a/b","survives_boot":["role"]}`,
+		`{"node":"a","host":"a","lease_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":["vip"]}`,
+		`{"node":"a","host":"a","lease_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":true}`,
+		`{"node":"a","host":"a","lease_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":[]}`,
+		`{"node":"a","host":"a","lease_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":null}`,
 		`{"node":"a/b","effects_left":["vip"]}`, `{"node":"a","undo_timeout_ms":-1,"effects_left":{}}`,
 	} {
 		if b, _ := ReadBreadCrumb([]byte(data)); len(b.Left)+len(b.Survive) == 0 || !b.Awaits() {

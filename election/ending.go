@@ -93,7 +93,7 @@ func (c *Candidate) WatchLock(ctx context.Context) error {
 
 // PreviousEnding bounds when the last program of the previous active died, by how its lock went. previous is what its breadcrumb said, if
 // it left one. A server ends a session that was silent for its timeout, rounded up to the next tick. The last sign of life is a
-// heartbeat, of which there are twelve in a timeout. By the end of the session the lease is over: P3; or guardians ended it after a death.
+// heartbeat, of which there are six in a lease. By the end of the session the lease is over: P3; or guardians ended it after a death.
 func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	d := c.left
 	if d.gone.IsZero() {
@@ -105,7 +105,7 @@ func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	case c.leased || d.token != c.PreviousToken: // its lock was deleted by hand, or its session closed, or nobody here has seen it go
 		return Ending{}
 	}
-	session := time.Duration(previous.SessionMs) * time.Millisecond
+	lease := time.Duration(previous.LeaseMs) * time.Millisecond
 	end := Ending{of: d.token}
 	if previous.Failsafe == nil { // else the program may have outlasted the lease
 		end.Max = utc(d.gone)
@@ -113,12 +113,13 @@ func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	// A session that is there when its lock is gone was silent before: since then, or not longer than this node has seen.
 	if len(c.silent) > 0 {
 		if c.stood != nil {
-			end.Min = utc(c.stood.Add(-2 * beatEvery(session)))
+			end.Min = utc(c.stood.Add(-2 * beatEvery(max(lease, c.s.LeaseLength())))) // that node writes as often as its lease says, this one looks so
 		}
 		return end
 	}
 	// A new leader counts each session's silence from its own beginning, and its servers' clients have to connect again.
-	if first := d.seen.Add(-session - min(usualTick, session/2)); c.s.connected().Before(first) {
+	session := max(sessionTimeout(lease), 2*usualTick) // servers grant two ticks at least
+	if first := d.seen.Add(-session - usualTick); c.s.connected().Before(first) {
 		end.Min = utc(first)
 	}
 	return end

@@ -85,11 +85,11 @@ func TestAnEndThatNobodyWroteIsBoundedByTheLastHeartbeat(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var died time.Time
 		a := w.ending(func(Ticket, Release) { died = time.Now() })
-		last := died.Add(-beatEvery(testTimeout)) // at the earliest
+		last := died.Add(-beatEvery(testLease)) // at the earliest
 		switch {
 		case a.EndMin == nil || a.EndMax == nil:
 			t.Fatalf("no bounds: %+v", a)
-		case a.EndMin.After(died) || a.EndMax.Before(last.Add(LeaseLength(testTimeout))):
+		case a.EndMin.After(died) || a.EndMax.Before(last.Add(testLease)):
 			t.Errorf("it died at %v, its program when the lease was over, and the bounds are %v and %v", died, a.EndMin, a.EndMax)
 		case a.EndMax.Sub(*a.EndMin) > usualTick+testTimeout+time.Second/10:
 			t.Errorf("the bounds are wide: %v", a.EndMax.Sub(*a.EndMin))

@@ -29,20 +29,20 @@ func (f *Failsafe) Lists(p Peer) bool {
 }
 
 // PromiseLength is how long a promise binds the node that gives it, from the request.
-func PromiseLength(session time.Duration) time.Duration { return session }
+func PromiseLength(lease time.Duration) time.Duration { return 2 * lease }
 
 // PromiseReach is how long the asker may rely on a promise, from the sending of the request. P1: it is shorter than PromiseLength by
 // the difference that clocks' rates may have, and by the time that the kill, or a watchdog in its place, may take.
-func PromiseReach(session time.Duration) time.Duration { return session - session/20 }
+func PromiseReach(lease time.Duration) time.Duration { return 2*lease - lease/10 }
 
 // AskAfter is how old the newest acknowledged write must be before a node asks others for promises.
-func AskAfter(session time.Duration) time.Duration { return LeaseLength(session) / 2 }
+func AskAfter(lease time.Duration) time.Duration { return lease / 2 }
 
 // GoneAfter is how old the newest acknowledged write is when a node declares that no ensemble answers: three heartbeats.
-func GoneAfter(session time.Duration) time.Duration { return session / 4 }
+func GoneAfter(lease time.Duration) time.Duration { return lease / 2 }
 
 // KillEarly is how long before its lease's end a child is killed if other services' lease may go on: it leaves time for a proof.
-func KillEarly(session time.Duration) time.Duration { return session / 30 }
+func KillEarly(lease time.Duration) time.Duration { return lease / 15 }
 
 // HasQuorum reports whether a server grants a new session, which needs a quorum: then there is an ensemble, though it may not accept
 // our old session. An ensemble that has lost its data hangs up for ever on every client that has seen more.

@@ -21,7 +21,7 @@ func TestPromiseOutlastsWhatIsCountedOn(t *testing.T) {
 		if left := fast - slow; left < AfterLease(session) {
 			t.Errorf("session %v: %v between the end of what is counted on and the promise's", session, left)
 		}
-		if left := LeaseLength(session) - StopEarly(session) - AskAfter(session); left < session/6 {
+		if left := session - StopEarly(session) - AskAfter(session); left < session/6 {
 			t.Errorf("session %v: %v to ask in", session, left)
 		}
 		// A healthy node's newest write is never that old: it neither asks nor is taken for one that sees no ensemble.
@@ -29,7 +29,7 @@ func TestPromiseOutlastsWhatIsCountedOn(t *testing.T) {
 			t.Errorf("session %v: asks after %v, gone after %v", session, AskAfter(session), GoneAfter(session))
 		}
 		// Two that lost it at the same moment agree on that before one of them has to stop.
-		if late := GoneAfter(session) + beatEvery(session); late >= LeaseLength(session)-StopEarly(session) {
+		if late := GoneAfter(session) + beatEvery(session); late >= session-StopEarly(session) {
 			t.Errorf("session %v: others agree after %v", session, late)
 		}
 	}
@@ -41,7 +41,7 @@ func TestHeldSessionOutlivesTheLease(t *testing.T) {
 		w.within("a", func(ctx context.Context, s *Session) error {
 			back := w.zk.Cut(zkmem.Everyone, zkmem.Both)
 			id := s.ID()
-			time.Sleep(LeaseLength(testTimeout) / 2)
+			time.Sleep(testLease / 2)
 			if !s.ExtendByPromises(w.now() + 3*time.Second) {
 				t.Error("held too late")
 			}
@@ -63,7 +63,7 @@ func TestHeldSessionOutlivesTheLease(t *testing.T) {
 func TestPromisesReviveNothing(t *testing.T) {
 	for name, end := range map[string]func(w *world, s *Session){
 		"ended":  func(w *world, s *Session) { <-s.Ended() },
-		"ending": func(w *world, s *Session) { time.Sleep(LeaseLength(testTimeout) - StopEarly(testTimeout)/2) },
+		"ending": func(w *world, s *Session) { time.Sleep(testLease - StopEarly(testLease)/2) },
 		"over":   func(w *world, s *Session) { s.Expire(ErrExpired) },
 	} {
 		inWorld(t, func(w *world) {
@@ -92,7 +92,7 @@ func TestHeldSessionThatExpiredIsOver(t *testing.T) {
 	inWorld(t, func(w *world) {
 		err := w.open("a", func(ctx context.Context, s *Session) error {
 			back := w.zk.Cut(zkmem.Everyone, zkmem.Both)
-			time.Sleep(LeaseLength(testTimeout) / 2)
+			time.Sleep(testLease / 2)
 			s.ExtendByPromises(w.now() + 4*testTimeout)
 			time.Sleep(2 * testTimeout)
 			back()
@@ -211,7 +211,7 @@ func TestEnsembleIsSightedThoughItDoesNotTakeUsBack(t *testing.T) {
 			s.ExtendByPromises(w.now() + 10*testTimeout)
 			w.zk.Wipe()
 			back()
-			if !s.HasQuorum(ctx) {
+			if !s.HasQuorum(context.WithoutCancel(ctx)) {
 				t.Error("not sighted")
 			}
 			return nil

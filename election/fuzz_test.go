@@ -76,7 +76,7 @@ func (w *world) isFenced(ctx context.Context, cl *Claim, data []byte) {
 	if unreadable != nil && cl.Previous.Node != "" {
 		w.Errorf("it cannot be read, but it names %q", cl.Previous.Node)
 	}
-	if wait := time.Duration(cl.Previous.SessionMs) * time.Millisecond; wait <= 0 {
+	if wait := time.Duration(cl.Previous.LeaseMs) * time.Millisecond; wait <= 0 {
 		w.Errorf("it shortens the waiting by %v", wait)
 	}
 	if cl.PreviousToken <= 0 {
@@ -168,11 +168,11 @@ func FuzzWire(f *testing.F) {
 
 // What decides on a death is read wholly or not at all.
 func TestBreadCrumbThatIsInDoubtIsNotRead(t *testing.T) {
-	good := BreadCrumb{Node: "a", Session: "0x77", SessionMs: 4000, Token: 9, Machine: "m", Boot: "b", Tree: json.RawMessage(`{}`)}
+	good := BreadCrumb{Node: "a", Session: "0x77", LeaseMs: 4000, Token: 9, Machine: "m", Boot: "b", Tree: json.RawMessage(`{}`)}
 	if got, err := ReadBreadCrumb(encode(good)); err != nil || !cmp.Equal(got, good) {
 		t.Fatalf("%+v: %v", got, err)
 	}
-	least := BreadCrumb{Node: "a", SessionMs: 4000} // of whom nobody knows whether its session is over
+	least := BreadCrumb{Node: "a", LeaseMs: 4000} // of whom nobody knows whether its session is over
 	if got, err := ReadBreadCrumb(encode(least)); err != nil || !cmp.Equal(got, least) {
 		t.Fatalf("%+v: %v", got, err)
 	}
@@ -184,8 +184,8 @@ func TestBreadCrumbThatIsInDoubtIsNotRead(t *testing.T) {
 		"a number for a session":  func(b *BreadCrumb) { b.Session = "119" },
 		"a session of none":       func(b *BreadCrumb) { b.Session = "0x0" },
 		"a session with a nought": func(b *BreadCrumb) { b.Session = "0x077" },
-		"a negative timeout":      func(b *BreadCrumb) { b.SessionMs = -1 },
-		"a timeout of ages":       func(b *BreadCrumb) { b.SessionMs = 1 << 62 },
+		"a negative timeout":      func(b *BreadCrumb) { b.LeaseMs = -1 },
+		"a timeout of ages":       func(b *BreadCrumb) { b.LeaseMs = 1 << 62 },
 		"a negative token":        func(b *BreadCrumb) { b.Token = -1 },
 		"a machine without boot":  func(b *BreadCrumb) { b.Boot = "" },
 	} {

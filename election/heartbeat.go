@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	slowShare        = 24 // an answer that takes a larger part of the session timeout than that is worth a line
+	slowShare        = 12 // an answer that takes a larger part of the lease than that is worth a line
 	tripsOfATakeover = 15 // round trips in a row from a lock that comes free to a program that runs
 )
 
@@ -18,18 +18,13 @@ const (
 // supervisor, whatever the number of services.
 func (s *Session) beat(ctx context.Context) {
 	path := NodesDir(s.cfg.Root) + "/" + s.cfg.Node.Node
-	pace := beatEvery(s.Timeout())
-	tick := time.NewTicker(pace)
+	tick := time.NewTicker(beatEvery(s.LeaseLength()))
 	defer tick.Stop()
 	slow := false             // that was told
 	at := make(chan struct{}) // closed: a heartbeat is sent at once. SetBacks waits for the first one of each connection
 	close(at)
 	now := at
 	for {
-		if every := beatEvery(s.Timeout()); every != pace {
-			pace = every
-			tick.Reset(pace)
-		}
 		resumed := s.Resumed()
 		select {
 		case <-now:
@@ -41,7 +36,7 @@ func (s *Session) beat(ctx context.Context) {
 			return
 		}
 		resumed = s.Resumed()
-		stalled := time.AfterFunc(stallLimit(s.Timeout()), s.dialer.kick)
+		stalled := time.AfterFunc(stallLimit(s.LeaseLength()), s.dialer.kick)
 		sent := s.cfg.Now()
 		stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })
 		stalled.Stop()
@@ -56,7 +51,7 @@ func (s *Session) beat(ctx context.Context) {
 			if s.Resumed() == resumed { // else it may be of the previous connection
 				s.past.looked(resumed)
 			}
-			if took := s.cfg.Now() - sent; took > s.Timeout()/slowShare && !slow {
+			if took := s.cfg.Now() - sent; took > s.LeaseLength()/slowShare && !slow {
 				slow = true
 				s.log.Warn("ZooKeeper answers slowly, so takeovers take longer", "round_trip", took.Round(time.Millisecond), "takeover", fmt.Sprint("up to ", (tripsOfATakeover*took).Round(100*time.Millisecond)))
 			}

@@ -4,21 +4,17 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"understudy/supervisor/wait"
 )
 
 // Lease says how long a session's programs may run. This process treats the lease's end as the session's.
 type Lease struct {
-	now     func() time.Duration
-	kill    func(why error) // ends the serving
-	hangUp  func()          // ends the connection, which may take a moment
-	ended   chan struct{}   // closed at the end
-	shorter chan struct{}   // holds one when the lease has become shorter
+	now    func() time.Duration
+	kill   func(why error) // ends the serving
+	hangUp func()          // ends the connection, which may take a moment
+	ended  chan struct{}   // closed at the end
+	length time.Duration   // the same for as long as the session stands
 
 	mu       sync.Mutex    // guards the fields below; now is not called under it: a simulated clock may wait
-	timeout  time.Duration // the shortest that a server has granted the session: all formulas use it
-	longest  time.Duration // the longest requested or granted one
 	on       int64         // the czxid of nodes/<node>: only writes to that very znode extend the lease
 	acked    time.Duration // when the newest acknowledged one was sent
 	backed   time.Duration // when the lease ends that ZooKeeper backs; 0: there is none
@@ -27,33 +23,19 @@ type Lease struct {
 	over     error         // why it has ended
 	early    bool          // ZooKeeper had forgotten the session by then, although it backed the lease
 	extended func(end time.Duration)
-	cut      func(context.Context) error
 }
 
-func newLease(now func() time.Duration, asked time.Duration) Lease {
-	return Lease{now: now, ended: make(chan struct{}), shorter: make(chan struct{}, 1), longest: asked}
+func newLease(now func() time.Duration, length time.Duration) Lease {
+	return Lease{now: now, ended: make(chan struct{}), length: length}
 }
 
 // resume continues the lease of another image of this process.
-func (l *Lease) resume(on int64, timeout, longest, end time.Duration) {
-	l.on = on
-	l.timeout, l.longest, l.backed, l.acked = timeout, longest, end, end-LeaseLength(timeout)
+func (l *Lease) resume(on int64, end time.Duration) {
+	l.on, l.backed, l.acked = on, end, end-l.length
 }
 
-// Timeout is the shortest session timeout that a server has granted. All formulas use it.
-func (l *Lease) Timeout() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.timeout
-}
-
-// Longest is the longest timeout that a session of this configuration may have, as far as we know. We assume it for a session
-// with an unknown timeout.
-func (l *Lease) Longest() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.longest
-}
+// LeaseLength is how long programs may run after the sending of the last acknowledged heartbeat.
+func (l *Lease) LeaseLength() time.Duration { return l.length }
 
 // End is when the lease ends, on the clock of Config.Now.
 func (l *Lease) End() time.Duration {
@@ -94,10 +76,10 @@ func (l *Lease) begin(on int64, sent time.Duration) {
 }
 
 // left describes the lease to another image of this process.
-func (l *Lease) left() (timeout, backed time.Duration, over error) {
+func (l *Lease) left() (backed time.Duration, over error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.timeout, l.backed, l.over
+	return l.backed, l.over
 }
 
 // Over returns why the session is over, or nil.
@@ -145,14 +127,6 @@ func (l *Lease) OnExtended(f func(end time.Duration)) {
 	f(end)
 }
 
-// OnShortened calls f when the lease has become shorter: by then End is the new end. The session does nothing until f returns; if f
-// fails, the session ends.
-func (l *Lease) OnShortened(f func(context.Context) error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.cut = f
-}
-
 // extend prolongs the lease: a write sent at that time was acknowledged.
 func (l *Lease) extend(sent time.Duration) {
 	now := l.now()
@@ -160,7 +134,7 @@ func (l *Lease) extend(sent time.Duration) {
 	if l.backed > 0 && now >= l.end() {
 		l.expire(ErrLeaseEnding, now) // P3: an ended lease is never revived
 	}
-	end, extended := sent+LeaseLength(l.timeout), l.extended
+	end, extended := sent+l.length, l.extended
 	if l.over != nil || end <= l.backed || end <= now {
 		l.mu.Unlock()
 		return
@@ -185,34 +159,6 @@ func (l *Lease) ExtendByPromises(until time.Duration) bool {
 	return true
 }
 
-// grant applies a timeout that a server has granted for a request sent at that time, unless it is longer than the present one.
-func (l *Lease) grant(granted, counted, sent time.Duration) (was time.Duration, shorter bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	was = l.timeout
-	l.longest = max(l.longest, granted)
-	if was > 0 && counted >= was {
-		return was, false
-	}
-	l.timeout = counted
-	if l.backed > 0 {
-		l.backed = min(l.backed, sent+LeaseLength(counted))
-	}
-	return was, true
-}
-
-// shortened reports a lease that has become shorter.
-func (l *Lease) shortened(ctx context.Context) error {
-	wait.Poke(l.shorter)
-	l.mu.Lock()
-	tell := l.cut
-	l.mu.Unlock()
-	if tell == nil {
-		return nil
-	}
-	return tell(ctx)
-}
-
 // watch calls ending shortly before the lease ends, and ends the lease when its time is up.
 func (l *Lease) watch(ctx context.Context, ending func(left time.Duration)) {
 	warned := false
@@ -223,7 +169,7 @@ func (l *Lease) watch(ctx context.Context, ending func(left time.Duration)) {
 			return
 		}
 		next := left
-		if early := left - StopEarly(l.Timeout()); early > 0 {
+		if early := left - StopEarly(l.length); early > 0 {
 			next = early
 		} else if !warned {
 			if !l.beginEnding() {
@@ -235,8 +181,6 @@ func (l *Lease) watch(ctx context.Context, ending func(left time.Duration)) {
 		timer := time.NewTimer(next)
 		select {
 		case <-timer.C:
-		case <-l.shorter:
-			timer.Stop()
 		case <-l.ended:
 			timer.Stop()
 			return
@@ -252,6 +196,6 @@ func (l *Lease) beginEnding() bool {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ending = l.end()-now <= StopEarly(l.timeout)
+	l.ending = l.end()-now <= StopEarly(l.length)
 	return l.ending
 }

@@ -221,7 +221,7 @@ func TestALateWordOfALeftoverDoesNotReachALaterBreadcrumb(t *testing.T) {
 
 // What a record tells operators is one line for each thing, whoever wrote it.
 func TestWhatARecordTellsIsOneLineEach(t *testing.T) {
-	data := []byte(`{"node":"a","host":"a","session_timeout_ms":6000,"since":"2026-01-01T00:00:00Z","leftover":{"pid":7,"program":"x\nSafe to confirm","state":"\u001b[2J","by":"b\u2028"},
+	data := []byte(`{"node":"a","host":"a","lease_ms":6000,"since":"2026-01-01T00:00:00Z","leftover":{"pid":7,"program":"x\nSafe to confirm","state":"\u001b[2J","by":"b\u2028"},
 		"effects":["a\nb"],"effects_left":["c\nd"],"needs_proof":["e\r"],"survives_boot":["f\u0085"]}`)
 	b, err := ReadBreadCrumb(data)
 	if err != nil {

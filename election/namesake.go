@@ -2,6 +2,8 @@ package election
 
 import (
 	"math"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -24,7 +26,7 @@ func (n *namesake) meet(s *Session, path string, v view, in <-chan struct{}) (ov
 		*n = namesake{beat: beat{of: beatOf{me.Node, v.stat.EphemeralOwner}}, began: now}
 	}
 	was := n.sight
-	n.saw(v, look{now: now, in: in, every: beatEvery(s.Timeout()), longest: longest})
+	n.saw(v, look{now: now, in: in, every: beatEvery(s.LeaseLength()), longest: longest})
 	if !found && n.sight != was {
 		n.moves++
 	}
@@ -39,14 +41,33 @@ func (n *namesake) meet(s *Session, path string, v view, in <-chan struct{}) (ov
 		s.log.Info("waiting for the previous session of this node to end, or for another supervisor that has its name", "node", me.Node, "path", path)
 	}
 	left = n.since + OverAfter(max(n.told, longest)) - now
-	return left <= 0 || n.of.session != 0 && n.of.session == s.previous, left
+	return left <= 0 || s.before.has(n.of.session), left
 }
 
-// timeoutOf is the session timeout in nodes/<node>; 0: none.
-func timeoutOf(data []byte) time.Duration {
+// overSessions are the sessions of this node whose leases are over, whatever their beats show: this process's, and that of the supervisor before it.
+type overSessions struct {
+	mu  sync.Mutex // guards ids
+	ids []int64
+}
+
+func (o *overSessions) add(session int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ids = append(o.ids, session)
+	o.ids = o.ids[max(0, len(o.ids)-2):]
+}
+
+func (o *overSessions) has(session int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return session != 0 && slices.Contains(o.ids, session)
+}
+
+// leaseOf is the lease in nodes/<node>; 0: none.
+func leaseOf(data []byte) time.Duration {
 	n, err := decode[Node](data)
 	if err != nil {
 		return 0
 	}
-	return time.Duration(min(max(n.SessionMs, 0), math.MaxInt32)) * time.Millisecond
+	return time.Duration(min(max(n.LeaseMs, 0), math.MaxInt32)) * time.Millisecond
 }

@@ -12,6 +12,12 @@ type Self struct {
 	ats  map[string]func() (At, bool)
 }
 
+func newSelf(cfg *Config) Self {
+	node := cfg.Node
+	node.LeaseMs = cfg.Lease.Milliseconds()
+	return Self{node: node}
+}
+
 // Say changes the data that the next heartbeat writes.
 func (s *Self) Say(change func(*Node)) {
 	s.mu.Lock()

@@ -66,7 +66,7 @@ func TestAServerThatIsNoZooKeeperIsNamedWithWhatItSent(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			_, err := Connect(ctx, Config{Servers: []string{c.server}, Timeout: 2 * time.Second, Logger: hclog.NewNullLogger(), TLS: c.tls})
+			_, err := Connect(ctx, Config{Servers: []string{c.server}, Lease: 2 * time.Second, Logger: hclog.NewNullLogger(), TLS: c.tls})
 			if err == nil || !strings.Contains(err.Error(), c.server+c.want) {
 				t.Errorf("%v, not %q", err, c.server+c.want)
 			}

@@ -84,7 +84,7 @@ func TestACopyOfAMomentAgoIsKnownByItsClaims(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					time.Sleep(s.Timeout()/12 + s.Timeout()/100) // a heartbeat has just been sent
+					time.Sleep(s.LeaseLength()/12 + s.LeaseLength()/100) // a heartbeat has just been sent
 					copied := w.zk.Backup()
 					held, over := make(chan struct{}), make(chan struct{})
 					active := w.open("active", func(ctx context.Context, s *Session) error {
@@ -101,7 +101,7 @@ func TestACopyOfAMomentAgoIsKnownByItsClaims(t *testing.T) {
 						w.zk.ElectLeader()
 					}
 					if <-held; !found {
-						time.AfterFunc(s.Timeout()/50, restore) // it has seen the lock by then
+						time.AfterFunc(s.LeaseLength()/50, restore) // it has seen the lock by then
 					}
 					o, err := c.Wait(ctx)
 					if found && err == nil {
@@ -132,7 +132,7 @@ func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			time.Sleep(2 * s.Timeout()) // heartbeats were acknowledged
+			time.Sleep(2 * s.LeaseLength()) // heartbeats were acknowledged
 			copied := w.zk.Backup()
 			if err := mine.Release(ctx); err != nil {
 				return err
@@ -145,7 +145,7 @@ func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 				return err
 			})
 			<-held
-			time.Sleep(2 * s.Timeout())
+			time.Sleep(2 * s.LeaseLength())
 			w.zk.Rewind(copied)
 			w.zk.ElectLeader()
 			o, err := c.Wait(ctx)
@@ -195,7 +195,7 @@ func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
 					if !c.elect { // it is in the copy
 						copied = w.zk.Backup()
 					}
-					time.Sleep(s.Timeout())
+					time.Sleep(s.LeaseLength())
 					c.before(ctx, w, s)
 					w.zk.Rewind(copied)
 					if c.elect {
@@ -347,8 +347,8 @@ func TestANewConnectionHoldsUpNoCandidate(t *testing.T) {
 		err := w.resume("a", left.Session, func(ctx context.Context, s *Session) error {
 			began := time.Now()
 			n, err := s.SetBacks(ctx)
-			if took := time.Since(began); n != 0 || took > s.Timeout()/50 {
-				w.Errorf("set back %d times, held up for %v of %v", n, took, s.Timeout())
+			if took := time.Since(began); n != 0 || took > s.LeaseLength()/50 {
+				w.Errorf("set back %d times, held up for %v of %v", n, took, s.LeaseLength())
 			}
 			return err
 		})

@@ -95,7 +95,7 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, name string, unanswe
 
 // retake is the transaction.
 func (t *taking) retake(ctx context.Context, claim *Claim, name string, crumb BreadCrumb, version int32, unanswered *bool) (done bool, err error) {
-	crumb.Session, crumb.SessionMs = SessionName(t.s.ID()), max(crumb.SessionMs, t.s.Timeout().Milliseconds())
+	crumb.Session, crumb.LeaseMs, crumb.Beat = SessionName(t.s.ID()), max(crumb.LeaseMs, t.s.LeaseLength().Milliseconds()), t.s.rests()
 	crumb.Token = claim.Token
 	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: t.s.cfg.Node.Pid, Since: crumb.Since, Token: claim.Token}
 	t.s.locks.add(t.paths)

@@ -55,7 +55,7 @@ func (s *Session) register(ctx context.Context) error {
 			}
 			continue // it has changed, or our answer was lost
 		}
-		patient, enough := context.WithTimeout(ctx, min(left, beatEvery(s.Timeout()))) // a connection without requests counts as stalled
+		patient, enough := context.WithTimeout(ctx, min(left, beatEvery(s.LeaseLength()))) // a connection without requests counts as stalled
 		err = s.await(patient, v.changed)
 		enough()
 		if err != nil && patient.Err() == nil || ctx.Err() != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// leasesSeen is the longest session timeout that this node has ever seen under its root: of its own sessions, in the data of nodes, or in a
+// leasesSeen is the longest lease that this node has ever seen under its root: of its own, in the data of nodes, or in a
 // record. P1: where ZooKeeper comes back with other data, or with none, no record names the node that is active, whose lease may rest on it.
 // It outlasts sessions.
 type leasesSeen struct {
@@ -17,15 +17,15 @@ type leasesSeen struct {
 	longest time.Duration
 }
 
-func (l *leasesSeen) saw(timeout time.Duration) {
+func (l *leasesSeen) saw(lease time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if timeout <= l.longest {
+	if lease <= l.longest {
 		return
 	}
-	l.longest = timeout
+	l.longest = lease
 	if l.told != nil {
-		l.told(timeout)
+		l.told(lease)
 	}
 }
 
@@ -35,23 +35,23 @@ func (l *leasesSeen) get() time.Duration {
 	return l.longest
 }
 
-// Longest is the longest timeout that a session of any node may have, as far as this one knows. It is assumed for a session of an unknown one.
-func (s *Session) Longest() time.Duration { return max(s.Lease.Longest(), s.seen.get()) }
+// Longest is the longest lease that any node may have, as far as this one knows. It is assumed for one that is not known.
+func (s *Session) Longest() time.Duration { return max(s.LeaseLength(), s.seen.get()) }
 
-// sawRecord notes the session timeout of a record. It reports whether there is one that can be read.
+// sawRecord notes the lease of a record. It reports whether there is one that can be read.
 func (s *Session) sawRecord(v view) bool {
 	crumb, err := ReadBreadCrumb(v.data)
 	if !v.exists || err != nil {
 		return false
 	}
-	s.seen.saw(time.Duration(crumb.SessionMs) * time.Millisecond)
+	s.seen.saw(time.Duration(crumb.LeaseMs) * time.Millisecond)
 	return true
 }
 
 // Nodes is the data of the folder of all nodes. So whatever a node does, it knows how long any lease may last, by one watch that hardly ever
 // fires: a record is read by nobody who is in a queue, or no candidate, and a watch over the nodes would wake all of them at each failover.
 type Nodes struct {
-	LongestMs int64 `json:"longest_session_timeout_ms"` // of any session that there was
+	LongestMs int64 `json:"longest_lease_ms"` // of any node that there was
 }
 
 // sawNodes notes what the folder says; 0: nothing.
@@ -64,9 +64,9 @@ func (s *Session) sawNodes(v view) (longest time.Duration) {
 	return longest
 }
 
-// tellLongest has the folder say it, before this session takes any lock. Its timeout does not grow any more (see greeted).
+// tellLongest has the folder say it, before this session takes any lock.
 func (s *Session) tellLongest(ctx context.Context) error {
-	dir, own := NodesDir(s.cfg.Root), s.Timeout()
+	dir, own := NodesDir(s.cfg.Root), s.LeaseLength()
 	s.seen.saw(own)
 	return retry(ctx, s.client, func() error {
 		v, err := s.get(ctx, dir)

@@ -9,10 +9,10 @@ import (
 
 // P1: whatever this node does, it knows how long any lease may last that it could ever see.
 func TestTheLongestSessionOfAnyNodeIsKnown(t *testing.T) {
-	const long = 2 * testTimeout
+	const long = 3 * testLease
 	longer := func(w *world, node string, f func(context.Context, *Session) error) {
 		cfg := w.config(node)
-		cfg.Timeout = long
+		cfg.Lease = long
 		e := New(cfg)
 		if err := e.Open(w.Context(), f); err != nil {
 			w.Fatal(err)
@@ -31,7 +31,7 @@ func TestTheLongestSessionOfAnyNodeIsKnown(t *testing.T) {
 				if _, _, err := o.NewCandidate(ctx, "svc", Race); err != nil {
 					return err
 				}
-				return o.create(ctx, Paths{"/understudy", "svc"}.Crumb(), encode(BreadCrumb{Node: "x", SessionMs: long.Milliseconds()}), 0)
+				return o.create(ctx, Paths{"/understudy", "svc"}.Crumb(), encode(BreadCrumb{Node: "x", LeaseMs: long.Milliseconds()}), 0)
 			})
 			_, _, err := s.NewCandidate(ctx, "svc", Queue)
 			return err
@@ -50,8 +50,8 @@ func TestTheLongestSessionOfAnyNodeIsKnown(t *testing.T) {
 						}
 					}
 					synctest.Wait()
-					if s.Longest() != long || told != long || s.Timeout() != testTimeout {
-						w.Errorf("known %v, told %v, and the own one is %v", s.Longest(), told, s.Timeout())
+					if s.Longest() != long || told != long || s.LeaseLength() != testLease {
+						w.Errorf("known %v, told %v, and the own one is %v", s.Longest(), told, s.LeaseLength())
 					}
 					return nil
 				}
@@ -81,9 +81,9 @@ func TestTheLongestSessionOfAnyNodeIsKept(t *testing.T) {
 			w.Errorf("known %v", got)
 		}
 		left := w.carriedOver("a").Session
-		left.Longest = 5 * testTimeout
+		left.Longest = 5 * testLease
 		err := w.resume("a", left, func(_ context.Context, s *Session) error {
-			if s.Longest() != 5*testTimeout {
+			if s.Longest() != 5*testLease {
 				w.Errorf("after an upgrade %v", s.Longest())
 			}
 			return nil

@@ -22,8 +22,7 @@ import (
 type Config struct {
 	Servers []string
 	Root    string
-	Timeout time.Duration
-	Floor   time.Duration // no server ever grants less; 0: unknown
+	Lease   time.Duration // see CheckLease
 	Auth    *Auth
 	TLS     *keyfile.TLS // nil: plain
 	Node    Node
@@ -31,7 +30,7 @@ type Config struct {
 	Dial    DialFunc             // nil: TCP
 	Now     func() time.Duration // CLOCK_BOOTTIME: it counts on while the machine is suspended
 
-	Seen time.Duration               // the longest session timeout that this node has seen under the root
+	Seen time.Duration               // the longest lease that this node has seen under the root
 	Saw  func(longest time.Duration) // is told of a longer one, and must not wait; nil: nobody is
 
 	MostInTurn int // calls in turn at once; 0: mostInTurn. Only the simulation sets it, so that calls wait
@@ -47,11 +46,11 @@ type Session struct {
 	cfg *Config
 	log hclog.Logger
 
-	locks    locks
-	past     *past
-	seen     *leasesSeen
-	beats    beats
-	previous int64 // the session before, whose lease is over; 0: there was none
+	locks  locks
+	past   *past
+	seen   *leasesSeen
+	beats  beats
+	before *overSessions
 }
 
 // LocalAddr is our address on the connection to ZooKeeper; nil: there is none.
@@ -72,7 +71,7 @@ type Sessions struct {
 	keeps   atomic.Bool // the servers have kept a session over a reconnect
 	past    past
 	seen    leasesSeen
-	ended   int64 // the previous session
+	before  overSessions
 
 	mu   sync.Mutex // guards auth
 	auth *Auth      // of the next session
@@ -96,6 +95,9 @@ func (e *Sessions) shown() *Auth {
 	return e.auth
 }
 
+// Died says that nothing which a session's lease was for is alive: its supervisor ran on this machine, as this node.
+func (e *Sessions) Died(session int64) { e.before.add(session) }
+
 // Wait returns when no goroutine runs in the background any more.
 func (e *Sessions) Wait() { e.closing.Wait() }
 
@@ -110,7 +112,7 @@ func (e *Sessions) Open(ctx context.Context, serve func(context.Context, *Sessio
 }
 
 func newSession(cfg *Config) *Session {
-	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Timeout), Self: Self{node: cfg.Node}, past: new(past), seen: new(leasesSeen)}
+	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Lease), Self: newSelf(cfg), past: new(past), seen: new(leasesSeen), before: new(overSessions)}
 	s.beats = beats{s: s, watched: map[beatOf]*beat{}, added: make(chan struct{}, 1)}
 	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease, turns: make(chan struct{}, cmp.Or(cfg.MostInTurn, mostInTurn))}
 	return s
@@ -119,15 +121,15 @@ func newSession(cfg *Config) *Session {
 func (e *Sessions) open(ctx context.Context, s *Session, prepare func(*dialer), serve func(context.Context, *Session) error) error {
 	serving, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
-	s.past, s.seen, s.previous = &e.past, &e.seen, e.ended
-	defer func() { e.ended = s.ID() }()
+	s.past, s.seen, s.before = &e.past, &e.seen, &e.before
+	defer func() { e.before.add(s.ID()) }()
 	s.dialer = newDialer(ctx, s.cfg, s.greeted)
 	s.Lease.kill, s.Lease.hangUp = kill, s.dialer.shutdown
 	prepare(s.dialer)
 	defer s.dialer.shutdown()
 
 	carried := s.ID() != 0 // the session is open, with the rest of its lease
-	conn, _, err := zk.Connect(s.cfg.Servers, s.cfg.Timeout, zk.WithDialer(s.dialer.open), zk.WithHostProvider(s.dialer),
+	conn, _, err := zk.Connect(s.cfg.Servers, sessionTimeout(s.cfg.Lease), zk.WithDialer(s.dialer.open), zk.WithHostProvider(s.dialer),
 		zk.WithEventCallback(s.noticed), zk.WithLogger(quiet{s.log}), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(128<<10))
 	if err != nil {
 		return fmt.Errorf("connect to ZooKeeper: %w", err)
@@ -163,7 +165,7 @@ func (e *Sessions) open(ctx context.Context, s *Session, prepare func(*dialer), 
 		return over
 	}
 	conn.Close()
-	if cause := context.Cause(serving); err == nil && (errors.Is(cause, ErrShortened) || errors.Is(cause, ErrBeatGone)) {
+	if cause := context.Cause(serving); err == nil && errors.Is(cause, ErrBeatGone) {
 		return cause
 	}
 	return err
@@ -210,7 +212,7 @@ func (s *Session) serveWithHeartbeat(serving context.Context, serve func(context
 
 // establish waits for a session and registers the node, which gives the first lease.
 func (s *Session) establish(ctx context.Context) error {
-	complain := time.NewTimer(min(stallLimit(s.cfg.Timeout)+2*nudged, 2*time.Second)) // a silent server is understood by then
+	complain := time.NewTimer(min(stallLimit(s.cfg.Lease)+2*nudged, 2*time.Second)) // a silent server is understood by then
 	defer complain.Stop()
 	for {
 		ready := s.Resumed()
@@ -296,7 +298,7 @@ func (s *Session) Outgrow(ctx context.Context, token int64) error {
 // client that has seen more than they have.
 func (s *Session) watchSilence(ctx context.Context) {
 	s.answered()
-	look := time.NewTicker(s.Timeout() / 4)
+	look := time.NewTicker(s.LeaseLength() / 2)
 	defer look.Stop()
 	for {
 		select {
@@ -304,7 +306,7 @@ func (s *Session) watchSilence(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if s.silence() > s.Timeout() {
+		if s.silence() > 2*s.LeaseLength() {
 			s.Expire(ErrExpired)
 			return
 		}

@@ -31,7 +31,7 @@ func TestLeaseEndsBeforeTheSessionDoes(t *testing.T) {
 				if !slices.Contains(w.zk.Sessions(), s.ID()) {
 					w.Errorf("seed %d: the session was over before the lease, %v after the cut", seed, w.now()-cut)
 				}
-				if late := w.now() - cut - LeaseLength(testTimeout); late > 0 {
+				if late := w.now() - cut - testLease; late > 0 {
 					w.Errorf("seed %d: the lease lasted %v too long", seed, late)
 				}
 				if ctx.Err() == nil {
@@ -63,7 +63,7 @@ func TestAnsweredPingsAndReadsDoNotExtendTheLease(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			<-s.Ended()
-			if lasted := w.now() - began; lasted > LeaseLength(testTimeout) {
+			if lasted := w.now() - began; lasted > testLease {
 				w.Errorf("the lease lasted %v without an acknowledged write", lasted)
 			}
 			if reads == 0 {

@@ -23,7 +23,7 @@ type Ticket struct {
 	Addresses map[string][]string `json:"addresses,omitempty"` // of their names, as far as they are known
 	Session   int64               `json:"session"`
 	Password  []byte              `json:"password"`
-	Timeout   time.Duration       `json:"timeout"`
+	Lease     time.Duration       `json:"lease"`
 	Auth      *Auth               `json:"auth,omitempty"`
 	TLS       *keyfile.TLS        `json:"tls,omitempty"`
 }
@@ -42,7 +42,7 @@ type Release struct {
 // Ticket returns a ticket that closes this session.
 func (s *Session) Ticket() Ticket {
 	id, password := s.identity()
-	return Ticket{Servers: s.cfg.Servers, Addresses: resolved.known(s.cfg.Servers), Session: id, Password: password, Timeout: s.Timeout(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
+	return Ticket{Servers: s.cfg.Servers, Addresses: resolved.known(s.cfg.Servers), Session: id, Password: password, Lease: s.LeaseLength(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
 }
 
 // Close takes the session over, removes the breadcrumbs and locks of children that ended then, and, if no process of
@@ -51,27 +51,10 @@ func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, end En
 	return t.close(ctx, dial, dead, closing{end: end, all: all})
 }
 
-// ClosePrevious is Close for the session of a supervisor that is gone with its guardians, and all programs with them, at any time since the
-// last heartbeat.
-func (t Ticket) ClosePrevious(ctx context.Context, dial DialFunc, root string, of Node, dead []Release) error {
-	now := time.Now()
-	silent := Ending{Min: utc(now.Add(-t.Timeout - usualTick)), Max: utc(now)}
-	return t.close(ctx, dial, dead, closing{end: silent, all: true, previous: &of, root: root})
-}
-
-// ErrLeftAlone says that ClosePrevious must not close a session: it is not that supervisor's, or one of its breadcrumbs says that a process of a
-// program is alive, which may be anywhere.
-var ErrLeftAlone = errors.New("the session must not be closed")
-
-// ErrOverAlready says that there was no session for ClosePrevious to close: the supervisor's guardians have closed it, or it has expired.
-var ErrOverAlready = errors.New("the session is over already")
-
 // closing says how to close a session.
 type closing struct {
-	end      Ending // of the programs whose locks it gives back
-	all      bool   // no process of the session is alive
-	previous *Node  // whose session it has to be; nil: whoever closes it has served it
-	root     string // where that is registered
+	end Ending // of the programs whose locks it gives back
+	all bool   // no process of the session is alive
 }
 
 func (t Ticket) close(ctx context.Context, dial DialFunc, dead []Release, how closing) error {
@@ -81,7 +64,7 @@ func (t Ticket) close(ctx context.Context, dial DialFunc, dead []Release, how cl
 	first := rand.IntN(len(t.Servers))
 	for tries := 0; ; tries++ {
 		err := t.closeAt(ctx, dial, t.Servers[(first+tries)%len(t.Servers)], dead, how)
-		if err == nil || errors.Is(err, ErrLeftAlone) || errors.Is(err, ErrOverAlready) {
+		if err == nil {
 			return err
 		}
 		round := min(tries/len(t.Servers), 4)
@@ -92,7 +75,7 @@ func (t Ticket) close(ctx context.Context, dial DialFunc, dead []Release, how cl
 }
 
 func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead []Release, how closing) error {
-	ctx, cancel := context.WithTimeout(ctx, stallLimit(t.Timeout))
+	ctx, cancel := context.WithTimeout(ctx, stallLimit(t.Lease))
 	defer cancel()
 	conn, err := dial(ctx, server)
 	if err != nil {
@@ -105,18 +88,10 @@ func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead 
 	switch {
 	case err != nil:
 		return err
-	case !alive && how.previous != nil:
-		return ErrOverAlready
 	case !alive:
 		return t.removeUndone(ctx, dial, server, dead)
 	}
-	if how.previous != nil {
-		err = c.recognize(t)
-	}
-	if err == nil {
-		err = c.release(ctx, t, dead)
-	}
-	if err != nil {
+	if err := c.release(ctx, t, dead); err != nil {
 		return err
 	}
 	if !how.all {
@@ -140,7 +115,7 @@ func (t Ticket) removeUndone(ctx context.Context, dial DialFunc, server string, 
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	c := caller{conn: conn, late: true}
-	alive, err := c.takeOver(Ticket{Password: make([]byte, 16), Timeout: t.Timeout, Auth: t.Auth}) // a new one
+	alive, err := c.takeOver(Ticket{Password: make([]byte, 16), Lease: t.Lease, Auth: t.Auth}) // a new one
 	switch {
 	case err != nil:
 		return err
@@ -174,7 +149,7 @@ type reply struct {
 
 func (c *caller) takeOver(t Ticket) (alive bool, err error) {
 	hello := jute.Frame(jute.ConnectRequest{
-		Timeout: int32(t.Timeout.Milliseconds()), SessionID: t.Session, Password: t.Password,
+		Timeout: int32(sessionTimeout(t.Lease).Milliseconds()), SessionID: t.Session, Password: t.Password,
 	})
 	if _, err := c.conn.Write(hello); err != nil {
 		return false, err
@@ -197,25 +172,6 @@ func (c *caller) takeOver(t Ticket) (alive bool, err error) {
 		_, err = c.conn.Write(t.Auth.frames())
 	}
 	return true, err
-}
-
-// recognize makes sure that the session is that supervisor's, as its own znode says, and looks when its last heartbeat was. Servers may
-// give an id again after their machine was booted.
-func (c *caller) recognize(t Ticket) error {
-	path := NodesDir(c.root) + "/" + c.previous.Node
-	answers, err := c.ask(request{jute.OpSync, jute.Path(path)}, request{jute.OpGetData, jute.PathWatch{Path: path}})
-	if err != nil {
-		return err
-	}
-	own := answers[1]
-	n, err := decode[Node](own.Data)
-	if own.code != jute.OK || own.Stat.EphemeralOwner != t.Session || err != nil || n.Pid != c.previous.Pid || !n.Since.Equal(c.previous.Since) {
-		return fmt.Errorf("%w: %s is not of that supervisor", ErrLeftAlone, path)
-	}
-	if beat := utc(time.UnixMilli(own.Stat.Mtime)); beat.After(*c.end.Min) && beat.Before(*c.end.Max) {
-		c.end.Min = beat
-	}
-	return nil
 }
 
 // mostReleases is how often Close reads a session's znodes again because they have changed. After that, the next claimant has to fence.
@@ -267,9 +223,6 @@ func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err
 		named, err := ReadBreadCrumb(crumb.Data)
 		if err != nil || named.Session != SessionName(t.Session) {
 			continue
-		}
-		if c.previous != nil && named.Leftover.Known {
-			return nil, fmt.Errorf("%w: %s says that a process is alive", ErrLeftAlone, r.Crumb)
 		}
 		var write any = &zk.DeleteRequest{Path: r.Crumb, Version: crumb.Stat.Version}
 		left := r.left(named)
@@ -418,8 +371,8 @@ func (c Closing) Decode() (Ticket, []Release, error) {
 	switch {
 	case err != nil:
 		return Ticket{}, nil, fmt.Errorf("session ticket: %w", err)
-	case len(t.Servers) == 0 || t.Session == 0 || t.Timeout <= 0:
-		return Ticket{}, nil, errors.New("session ticket: no servers, no session or no timeout")
+	case len(t.Servers) == 0 || t.Session == 0 || t.Lease <= 0:
+		return Ticket{}, nil, errors.New("session ticket: no servers, no session or no lease")
 	}
 	var dead []Release
 	for i, r := range slices.Concat(c.Dead, c.Undone, c.Left) {

@@ -160,7 +160,7 @@ func TestTicketHoldsOnlyWhileNobodyHasClaimed(t *testing.T) {
 				<-claimed
 			}}, err
 		}
-		ticket.Timeout = time.Minute // the meddling takes its time
+		ticket.Lease = time.Minute // the meddling takes its time
 		if err := ticket.Close(w.Context(), dial, []Release{release}, EndedAt(time.Now()), true); err != nil {
 			w.Error(err)
 		}

@@ -29,7 +29,7 @@ func TestManyRequestsDoNotDelayTheHeartbeat(t *testing.T) {
 		requests = 4
 		each     = time.Millisecond
 	)
-	if services*each < LeaseLength(testTimeout) {
+	if services*each < testLease {
 		t.Fatal("they fit into a lease")
 	}
 	inWorld(t, func(w *world) {

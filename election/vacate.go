@@ -32,11 +32,11 @@ func (t *taking) vacate(ctx context.Context, held *beat, trail view) error {
 		return nil
 	}
 	still := held.still()
-	session := max(still.told, time.Duration(crumb.SessionMs)*time.Millisecond)
-	if session == 0 {
-		session = t.s.Longest()
+	lease := max(still.told, time.Duration(crumb.LeaseMs)*time.Millisecond)
+	if lease == 0 {
+		lease = t.s.Longest()
 	}
-	if !still.seen || t.s.cfg.Now() < still.since+OverAfter(session) {
+	if !t.s.before.has(held.of.session) && (!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {
 		return nil
 	}
 	_, err = t.s.multi(InTurn(ctx), slices.Concat(t.look.unclaimed(), still.unmoved, []any{remove(t.paths.Lock())})...)

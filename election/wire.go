@@ -164,9 +164,6 @@ func (w *wire) greet(frame []byte) error {
 	}
 	w.ready = true
 	w.frame = frame
-	if hello.SessionID != 0 {
-		w.limit = min(w.limit, stallLimit(time.Duration(hello.Timeout)*time.Millisecond))
-	}
 	w.greeted(handshake{
 		server: w.server, sent: w.sent, timeout: time.Duration(hello.Timeout) * time.Millisecond, session: hello.SessionID, password: hello.Password,
 	})

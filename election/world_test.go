@@ -17,7 +17,8 @@ import (
 
 const (
 	testTick    = 500 * time.Millisecond
-	testTimeout = 4 * time.Second
+	testLease   = 2 * time.Second
+	testTimeout = 2 * testLease // of its session
 )
 
 // world is a ZooKeeper and a clock of its own: all of it runs in virtual time.
@@ -50,7 +51,7 @@ func (w *world) dial(ctx context.Context, _ string) (net.Conn, error) {
 
 func (w *world) config(node string) Config {
 	return Config{
-		Servers: []string{"zk1:2181", "zk2:2181"}, Root: "/understudy", Timeout: testTimeout,
+		Servers: []string{"zk1:2181", "zk2:2181"}, Root: "/understudy", Lease: testLease,
 		Node: Node{Node: node, Host: node, Machine: "m-" + node, Boot: "b"}, Now: w.now, Dial: w.dial, Logger: hclog.NewNullLogger(),
 	}
 }

@@ -79,9 +79,9 @@ type Node struct {
 	Restart bool   `json:"needs_restart,omitempty"` // a restart is all that its config needs
 	// Warnings are dangerous settings there, as Bounded leaves them.
 	Warnings []string `json:"warnings,omitempty"`
-	// SessionMs is the timeout that the servers granted its session last.
-	SessionMs int64     `json:"session_timeout_ms,omitempty"`
-	Since     time.Time `json:"since"`
+	// LeaseMs is how long after the sending of an acknowledged heartbeat its programs may run.
+	LeaseMs int64     `json:"lease_ms,omitempty"`
+	Since   time.Time `json:"since"`
 	// Replaced is the last beat of another session under this name, which this one has deleted.
 	Replaced *LastBeat `json:"replaced,omitempty"`
 	// Copies says, by service, how far this node's copies are.

@@ -3,28 +3,26 @@ package fencing
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"understudy/supervisor/printable"
 )
 
 // Target is the child that a breadcrumb names: it may still be running.
 type Target struct {
-	Root           string // of the cluster in ZooKeeper
-	Service        string
-	Node           string // the supervisor's name in the set
-	Host           string
-	Machine        string // the machine id, the same across boots
-	Boot           string // the boot id
-	Token          int64  // the fencing token of the activation
-	GuardianPid    int
-	Address        string        // where its agent listens, if anywhere
-	SessionTimeout time.Duration // of the session that held the lock
-	Session        string
-	Tree           json.RawMessage // how its machine finds the child's process tree
-	Seen           ProcessID       // a process that is alive by the breadcrumb
-	Survive        []string        // effects that another boot of its machine does not undo
-	By             Claimant
+	Root        string // of the cluster in ZooKeeper
+	Service     string
+	Node        string // the supervisor's name in the set
+	Host        string
+	Machine     string // the machine id, the same across boots
+	Boot        string // the boot id
+	Token       int64  // the fencing token of the activation
+	GuardianPid int
+	Address     string // where its agent listens, if anywhere
+	Session     string
+	Tree        json.RawMessage // how its machine finds the child's process tree
+	Seen        ProcessID       // a process that is alive by the breadcrumb
+	Survive     []string        // effects that another boot of its machine does not undo
+	By          Claimant
 }
 
 // ProcessID is a process of a child that was seen alive, by its machine's numbers.

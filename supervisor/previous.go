@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -27,7 +26,7 @@ import (
 )
 
 // SessionRecord is what a supervisor leaves to the next one of its node on its machine, in case that it is killed together with its guardians: how
-// to close its session, which they would do. It is in a file that nobody else can read, and that is gone after a boot.
+// to prove that its programs are dead, so that nobody waits for the end of its lease. It is in a file that is gone after a boot.
 type SessionRecord struct {
 	node  string
 	store *keyfile.Store
@@ -46,36 +45,34 @@ func sessionRecordIn(dir string, cfg Config) *SessionRecord {
 	return &SessionRecord{node: cfg.Node, store: &keyfile.Store{Dir: dir, Name: name}, log: cfg.Logger}
 }
 
-// leftSession is the file's text. Servers and credentials are those of the config.
+// leftSession is the file's text.
 type leftSession struct {
-	Self     election.Node `json:"self"` // a hash's name may be another node's
-	Maker    box.Maker     `json:"maker"`
-	Dead     bool          `json:"dead,omitempty"` // all programs of that supervisor are
-	Session  int64         `json:"session"`
-	Password []byte        `json:"password"`
-	Timeout  time.Duration `json:"timeout"`
+	Node    string    `json:"node"` // a hash's name may be another one's
+	Maker   box.Maker `json:"maker"`
+	Dead    bool      `json:"dead,omitempty"` // all programs of that supervisor are
+	Session int64     `json:"session"`
 }
 
 // noteSession notes the session that begins. Until the next one begins, all trees of this process live under it or under none.
-func (f *SessionRecord) noteSession(self election.Node, t election.Ticket, maker func() (box.Maker, error)) {
+func (f *SessionRecord) noteSession(session int64, maker func() (box.Maker, error)) {
 	if f == nil {
 		return
 	}
 	m, err := maker()
 	var data []byte
 	if err == nil {
-		data, err = json.Marshal(leftSession{self, m, false, t.Session, t.Password, t.Timeout})
+		data, err = json.Marshal(leftSession{f.node, m, false, session})
 	}
 	if err == nil {
 		f.kept = true
 		err = f.store.Save(data)
 	}
 	if err != nil {
-		f.log.Debug("cannot note how to close the session: if this supervisor is killed with its guardians, its session has to expire", "error", err)
+		f.log.Debug("cannot note the session: if this supervisor is killed with its guardians, its services wait for the end of its lease", "error", err)
 	}
 }
 
-// end removes this supervisor's note: its session is closed, or has to expire.
+// end removes this supervisor's note.
 func (f *SessionRecord) end() {
 	if f != nil && f.kept {
 		f.drop()
@@ -101,9 +98,9 @@ func (f *SessionRecord) load() *leftSession {
 	case err != nil || unknown != nil:
 		f.log.Debug("nothing is known of the session before this one", "file", f.store.Path(), "error", errors.Join(err, unknown))
 		return nil
-	case left.Self.Node != f.node:
+	case left.Node != f.node:
 		return nil
-	case left.Maker.Boot != host.Boot: // nothing of it lives, and its session is about to expire, or has
+	case left.Maker.Boot != host.Boot: // nothing of it lives, and its lease is over
 		f.drop()
 		return nil
 	}
@@ -120,7 +117,7 @@ func (f *SessionRecord) readFile() (*leftSession, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &left)
 	}
-	if err == nil && (left.Session == 0 || left.Timeout <= 0) {
+	if err == nil && (left.Session == 0) {
 		err = errors.New("it names no session")
 	}
 	return &left, err
@@ -136,7 +133,7 @@ func sweptIn(ctx context.Context, dir, unit string) error {
 		f := SessionRecord{store: &keyfile.Store{Dir: filepath.Dir(file), Name: filepath.Base(file)}}
 		left, err := f.readFile()
 		if err != nil || left.Maker.Path != unit || left.Maker.EndAll(ctx) != nil {
-			continue // the next supervisor does not close that session
+			continue // its services wait for the end of its lease
 		}
 		left.Dead = true
 		data, err := json.Marshal(left)
@@ -152,18 +149,20 @@ func sweptIn(ctx context.Context, dir, unit string) error {
 
 const sessionFile = ".session"
 
-// closePrevious closes the session of the supervisor before this one, if that was killed together with its guardians. It returns a function that
-// waits until this is over. P2: only if all programs of that supervisor are proved dead; else the session has to expire.
-func (s *supervisor) closePrevious(ctx context.Context) (wait func()) {
+// provePrevious finds out whether all programs of the supervisor before this one are dead, if that was killed together with its guardians. It
+// returns a function that waits until this is over.
+func (s *supervisor) provePrevious(ctx context.Context, died func(session int64)) (wait func()) {
 	left := s.cfg.SessionRecord.load()
 	if left == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithTimeout(ctx, left.Timeout) // by then it has expired
+	ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.Lease) // by then it is over
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.closeLeft(ctx, left)
+		if s.previousDied(ctx, left) {
+			died(left.Session)
+		}
 	}()
 	return func() {
 		cancel()
@@ -171,42 +170,22 @@ func (s *supervisor) closePrevious(ctx context.Context) (wait func()) {
 	}
 }
 
-const notClosed = "the session of the previous supervisor is not closed: its services wait until it expires"
-
-func (s *supervisor) closeLeft(ctx context.Context, left *leftSession) {
+func (s *supervisor) previousDied(ctx context.Context, left *leftSession) bool {
 	name := election.SessionName(left.Session)
 	var err error
 	if !left.Dead {
 		err = left.Maker.EndAll(ctx)
 	}
 	switch {
+	case err == nil:
+		s.log.Warn("the previous supervisor was killed with its guardians: its programs are dead", "session", name)
+		return true
 	case errors.Is(err, box.ErrSupervised), errors.Is(err, box.ErrElsewhere):
-		s.log.Debug("not closing the session of another supervisor", "session", name, "why", err)
-		return
-	case err != nil && ctx.Err() == nil, err != nil && errors.Is(err, box.ErrUnproved):
-		s.log.Warn(notClosed, "session", name, "error", err)
-		return
-	case err != nil:
-		return
+		s.log.Debug("the session is another supervisor's", "session", name, "why", err)
+	case ctx.Err() == nil, errors.Is(err, box.ErrUnproved):
+		s.log.Warn("it is not proved that the programs of the previous supervisor are dead: they wait until its lease is over", "session", name, "error", err)
 	}
-	ticket := election.Ticket{
-		Servers: s.cfg.Servers, Session: left.Session, Password: left.Password, Timeout: left.Timeout, Auth: s.cfg.Auth, TLS: s.cfg.TLS,
-	}
-	var dead []election.Release
-	for _, c := range s.cfg.Services {
-		dead = append(dead, election.Paths{Root: s.cfg.Root, Service: c.Name}.Release())
-	}
-	switch err := ticket.ClosePrevious(ctx, s.cfg.Dial, s.cfg.Root, left.Self, dead); {
-	case errors.Is(err, election.ErrLeftAlone):
-		s.cfg.SessionRecord.drop() // each attempt keeps the session alive
-		s.log.Warn(notClosed, "session", name, "error", err)
-	case errors.Is(err, election.ErrOverAlready):
-		s.log.Debug("the session of the previous supervisor is over already", "session", name)
-	case err != nil:
-		s.log.Debug("the session of the previous supervisor is not closed", "session", name, "error", err)
-	default:
-		s.log.Warn("the previous supervisor was killed with its guardians: its programs are dead, its session is closed", "session", name)
-	}
+	return false
 }
 
 // memory is what this node knows of its services, in files that are gone after a boot, when no lease of before lasts.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,21 +15,16 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"understudy/election"
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 )
 
-// successor is a supervisor that finds a note in dir, and counts how often it dials a server.
-func successor(t *testing.T, dir string) (s *supervisor, dials *int) {
+// successor is a supervisor that finds a note in dir.
+func successor(t *testing.T, dir string) *supervisor {
 	t.Helper()
-	dials = new(int)
-	cfg := Config{Node: "a", Root: "/u", Servers: []string{"zk:2181"}, Logger: hclog.NewNullLogger(), Dial: func(context.Context, string) (net.Conn, error) {
-		*dials++
-		return nil, errors.New("no server")
-	}}
+	cfg := Config{Node: "a", Root: "/u", Logger: hclog.NewNullLogger()}
 	cfg.SessionRecord = sessionRecordIn(dir, cfg)
-	return &supervisor{cfg: cfg, log: cfg.Logger}, dials
+	return &supervisor{cfg: cfg, log: cfg.Logger}
 }
 
 // goneMaker is a supervisor that is gone, with all programs, as far as this process can see.
@@ -45,7 +39,7 @@ func goneMaker(t *testing.T) box.Maker {
 
 func leave(t *testing.T, dir string, as leftSession) (path string) {
 	t.Helper()
-	s, _ := successor(t, dir)
+	s := successor(t, dir)
 	data, err := json.Marshal(as)
 	if err == nil {
 		err = s.cfg.SessionRecord.store.Save(data)
@@ -67,18 +61,18 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// P2: the session of another supervisor is closed only if its note is to be trusted, and its programs are proved dead.
-func TestASessionIsClosedOnlyIfAllProgramsOfItsSupervisorAreProvedDead(t *testing.T) {
+// P2: the lease of the supervisor before counts as over only if its note is to be trusted, and its programs are proved dead.
+func TestALeaseIsOverEarlyOnlyIfAllProgramsOfItsSupervisorAreProvedDead(t *testing.T) {
 	need.These(t, "root")
 	for name, c := range map[string]struct {
 		change func(*leftSession)
 		forge  func(path string) error
-		closes bool
+		dead   bool
 		stays  bool // the note
 	}{
-		"proved dead, by sweep":      {closes: true, stays: true},
+		"proved dead, by sweep":      {dead: true, stays: true},
 		"not proved dead":            {change: func(l *leftSession) { l.Dead = false }, stays: true},
-		"of another node":            {change: func(l *leftSession) { l.Self.Node = "b" }, stays: true},
+		"of another node":            {change: func(l *leftSession) { l.Node = "b" }, stays: true},
 		"of another boot":            {change: func(l *leftSession) { l.Maker.Boot = "another" }},
 		"of another container":       {change: func(l *leftSession) { l.Dead, l.Maker.PidNS = false, 1 }, stays: true},
 		"of a supervisor that lives": {change: func(l *leftSession) { l.Dead, l.Maker = false, livingMaker(t) }, stays: true},
@@ -93,7 +87,7 @@ func TestASessionIsClosedOnlyIfAllProgramsOfItsSupervisorAreProvedDead(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t)
-			note := leftSession{Self: election.Node{Node: "a"}, Maker: goneMaker(t), Dead: true, Session: 7, Password: make([]byte, 16), Timeout: time.Second}
+			note := leftSession{Node: "a", Maker: goneMaker(t), Dead: true, Session: 7}
 			if c.change != nil {
 				c.change(&note)
 			}
@@ -103,14 +97,12 @@ func TestASessionIsClosedOnlyIfAllProgramsOfItsSupervisorAreProvedDead(t *testin
 					t.Fatal(err)
 				}
 			}
-			s, dials := successor(t, dir)
+			s := successor(t, dir)
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
-			if left := s.cfg.SessionRecord.load(); left != nil {
-				s.closeLeft(ctx, left)
-			}
-			if (*dials > 0) != c.closes {
-				t.Errorf("it dialled %d times", *dials)
+			left := s.cfg.SessionRecord.load()
+			if dead := left != nil && s.previousDied(ctx, left); dead != c.dead {
+				t.Errorf("dead: %v", dead)
 			}
 			if _, err := os.Lstat(path); (err == nil) != c.stays {
 				t.Errorf("the note: %v", err)
@@ -139,16 +131,16 @@ func livingMaker(t *testing.T) box.Maker {
 func TestASupervisorTakesItsOwnNoteAway(t *testing.T) {
 	need.These(t, "root")
 	dir := folder(t)
-	path := leave(t, dir, leftSession{Self: election.Node{Node: "a"}, Maker: goneMaker(t), Session: 7, Timeout: time.Second})
-	s, _ := successor(t, dir)
+	path := leave(t, dir, leftSession{Node: "a", Maker: goneMaker(t), Session: 7})
+	s := successor(t, dir)
 	f := s.cfg.SessionRecord
 	f.end() // it never had a session
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
 	}
-	f.noteSession(election.Node{Node: "a"}, election.Ticket{Session: 8, Password: []byte("secret"), Timeout: time.Second}, func() (box.Maker, error) { return goneMaker(t), nil })
+	f.noteSession(8, func() (box.Maker, error) { return goneMaker(t), nil })
 	left := f.load()
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || left == nil || left.Session != 8 || string(left.Password) != "secret" {
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || left == nil || left.Session != 8 {
 		t.Errorf("%+v, %v", left, err)
 	}
 	f.end()
@@ -183,11 +175,11 @@ func TestASweepNotesThatTheProgramsOfItsUnitAreDead(t *testing.T) {
 		if c.start > 1 {
 			maker.Pid, maker.StartTime = os.Getpid(), c.start
 		}
-		leave(t, dir, leftSession{Self: election.Node{Node: "a"}, Maker: maker, Session: 7, Timeout: time.Second})
+		leave(t, dir, leftSession{Node: "a", Maker: maker, Session: 7})
 		if err := sweptIn(t.Context(), dir, c.unit); err != nil {
 			t.Error(err)
 		}
-		s, _ := successor(t, dir)
+		s := successor(t, dir)
 		if left := s.cfg.SessionRecord.load(); left == nil || left.Dead != c.dead || left.Session != 7 {
 			t.Errorf("%s: %+v", name, left)
 		}

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 
 	"understudy/election"
 	"understudy/fencing/agent"
-	"understudy/supervisor/child"
 	"understudy/supervisor/control"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/handoff"
@@ -32,7 +30,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 		seen.Save, longest = func(k service.Known) { m.Save(service.AllServices, k) }, m.Load(service.AllServices).Longest
 	}
 	sessions := election.New(election.Config{
-		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Floor: s.cfg.Floor, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
+		Servers: s.cfg.Servers, Root: s.cfg.Root, Lease: s.cfg.Lease, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
 		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, MostInTurn: s.cfg.MostInTurn,
 		Seen: longest, Saw: func(longest time.Duration) { seen.Put(service.Known{Longest: longest}) },
 	})
@@ -41,7 +39,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 	if s.left != nil {
 		first = s.left.Epoch
 	} else {
-		defer s.closePrevious(ctx)()
+		defer s.provePrevious(ctx, sessions.Died)()
 	}
 	defer s.cfg.SessionRecord.end()
 	for epoch := first; ; epoch++ {
@@ -100,9 +98,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	resumed := s.left != nil && s.left.Epoch == epoch
 	contain := s.guard.Kind()
 	sess.Self.Say(func(n *election.Node) { n.Contain = contain })
-	s.log.Info("session with ZooKeeper", "id", election.SessionName(sess.ID()), "timeout", sess.Timeout(),
-		"lease", election.LeaseLength(sess.Timeout()).Round(time.Millisecond))
-	s.tellGranted(sess)
+	s.log.Info("session with ZooKeeper", "id", election.SessionName(sess.ID()), "lease", sess.LeaseLength().Round(time.Millisecond))
 	if resumed {
 		// The guardians know the lease.
 	} else if err := s.guard.Begin(epoch, election.EncodeTicket(sess.Ticket())); err != nil {
@@ -110,10 +106,9 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	}
 	defer func() {
 		sess.OnExtended(func(time.Duration) {})
-		sess.OnShortened(nil)
 		s.cfg.Observer.Lease(control.LeaseStatus{})
 	}()
-	s.cfg.SessionRecord.noteSession(s.self, sess.Ticket(), s.guard.Maker)
+	s.cfg.SessionRecord.noteSession(sess.ID(), s.guard.Maker)
 	first, gate := sess.Lease.End(), s.newGate(sess, epoch)
 	if resumed {
 		gate.Expect(s.roster.carried())
@@ -121,19 +116,13 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	for term, until := range s.roster.outlasting() {
 		gate.Cover(term, until)
 	}
-	sess.OnShortened(gate.Shorten)
 	sess.OnExtended(func(end time.Duration) {
 		s.showLease(sess, end, end != first)
-		s.promises.Acked(sess.Acked(), sess.Timeout())
+		s.promises.Acked(sess.Acked(), sess.LeaseLength())
 		if err := gate.Extend(end); err != nil {
 			s.log.Warn("cannot extend the lease at the guardians", "error", err)
 		}
 	})
-	if resumed && sess.Timeout() < s.left.Session.Timeout { // the guardians know the previous timeout
-		if err := gate.Shorten(context.WithoutCancel(ctx)); err != nil {
-			sess.Stop(fmt.Errorf("%w: %w", service.ErrGuard, err))
-		}
-	}
 	err := s.serveGated(ctx, service.Session{Session: sess, Epoch: epoch, Gate: gate, Moved: func() { wait.Poke(s.wake) }})
 	outlasted := len(s.roster.outlasting()) > 0
 	if outlasted {
@@ -170,7 +159,7 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 		s.roster.closing.Go(func() { s.cfg.Neighbours.dropForgotten(keeping, s.roster.names, t.HasService) })
 	}
 	if s.cfg.Stuck != nil {
-		wg.Go(func() { watchPaces(keeping, t.Session.Timeout, s.cfg.Machine.Now, s.roster.paced, s.cfg.Stuck) })
+		wg.Go(func() { watchPaces(keeping, func() time.Duration { return 2 * t.LeaseLength() }, s.cfg.Machine.Now, s.roster.paced, s.cfg.Stuck) })
 	}
 	defer wg.Wait()
 	defer enough()
@@ -298,10 +287,6 @@ type guardians struct {
 
 func (g guardians) Extend(end time.Duration) error { return g.guard.Extend(g.epoch, end) }
 
-func (g guardians) Shorten(ctx context.Context, end, session time.Duration) error {
-	return g.guard.Shorten(ctx, g.epoch, end, child.Watchdog{Timeout: election.Watchdog(session), After: election.AfterLease(session)})
-}
-
 // showLease tells the observer of an extended lease.
 func (s *supervisor) showLease(sess *election.Session, end time.Duration, beat bool) {
 	l := control.LeaseStatus{Session: election.SessionName(sess.ID()), End: end}
@@ -316,24 +301,6 @@ func (s *supervisor) showHeld(sess *election.Session, end time.Duration, held bo
 	s.cfg.Observer.Lease(control.LeaseStatus{Session: election.SessionName(sess.ID()), End: end, Held: held})
 }
 
-// tellGranted warns, once, if the ZooKeeper servers grant another session timeout than the config asks for, and gives what follows.
-func (s *supervisor) tellGranted(sess *election.Session) {
-	asked, granted := s.cfg.Timeout, sess.Lease.Longest()
-	why := "the servers' minSessionTimeout, by default 2 x tickTime"
-	if shortest := sess.Timeout(); granted == asked && shortest < election.Counted(asked, s.cfg.Floor) {
-		granted = shortest
-		why = "the servers' maxSessionTimeout, by default 20 x tickTime"
-	}
-	if granted == asked || granted == s.granted {
-		return
-	}
-	s.granted = granted
-	longest := slices.MaxFunc(append(s.cfg.Services, service.Conf{}), func(a, b service.Conf) int { return cmp.Compare(a.GraceDelay, b.GraceDelay) })
-	s.log.Warn("the ZooKeeper servers grant another session timeout than zookeeper.session_timeout asks for", "asked", asked, "granted", granted,
-		"why", why, "takeover", "a lost host is taken over after up to "+election.Takeover(granted, longest.GraceDelay).Round(100*time.Millisecond).String(),
-		"outage", "programs stop after "+election.LeaseLength(sess.Timeout()).Round(100*time.Millisecond).String()+" without ZooKeeper")
-}
-
 // paced is a service whose goroutine decides: it works, no step for long, or has declared a wait.
 type paced interface {
 	Name() string
@@ -341,7 +308,7 @@ type paced interface {
 	Stack() string
 }
 
-// looks is how often, in a session timeout, somebody looks whether services move.
+// looks is how often, in two leases, somebody looks whether services move.
 const looks = 4
 
 // watchPaces tells stuck, once, that a service has not moved for longer than the session timeout, or than its wait may take and that timeout.

@@ -35,7 +35,7 @@ func TestATreeThatIsNotProvedDeadIsInAnUpgradesWay(t *testing.T) {
 		s.guard = moving{}
 		v := handedOn(t, s, undying{}, nil)
 		e := election.New(election.Config{
-			Servers: []string{"zk:2181"}, Root: "/understudy", Timeout: 4 * time.Second, Node: s.self, Logger: s.log,
+			Servers: []string{"zk:2181"}, Root: "/understudy", Lease: 2 * time.Second, Node: s.self, Logger: s.log,
 			Now: func() time.Duration { return time.Since(began) + time.Hour },
 			Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 				ours, theirs := net.Pipe()

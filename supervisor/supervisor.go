@@ -59,8 +59,7 @@ type Config struct {
 	Servers  []string
 	Root     string
 	Cluster  string        // tells it from another one with this root on this machine; "": there is none
-	Timeout  time.Duration // of the ZooKeeper session
-	Floor    time.Duration // no server ever grants less; 0: unknown
+	Lease    time.Duration // how long programs may run after the last acknowledged heartbeat
 	Auth     *election.Auth
 	Agent    *Agent                                  // nil: no other node can ask
 	Watchdog *config.Watchdog                        // nil: none is used
@@ -70,7 +69,7 @@ type Config struct {
 	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
 	// Lacks is why this machine could not start a service now; it may hang with a file system. nil: that is never looked at.
 	Lacks         func(config.Service) error
-	SessionRecord *SessionRecord // nil: nobody closes the session of a supervisor that is killed with its guardians
+	SessionRecord *SessionRecord // nil: nothing is known of a supervisor that was killed with its guardians
 	Neighbours    *Neighbours    // nil: there are none
 	Services      []service.Conf
 	Warnings      []string      // dangerous settings, a line each, for the status
@@ -150,7 +149,6 @@ type supervisor struct {
 	log     hclog.Logger
 	self    election.Node
 	trouble time.Duration // how long to wait after the next failure to open a session
-	granted time.Duration // a session timeout that the log has warned of
 
 	guarded        chan struct{} // closed when the guardians stand
 	guard          host.Guard

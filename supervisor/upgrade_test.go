@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"understudy/election"
-	"understudy/supervisor/child"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/host"
@@ -125,15 +124,7 @@ func TestACarriedTermOfARemovedServiceIsStopped(t *testing.T) {
 }
 
 // moving is a guard that hands over at once.
-type moving struct {
-	host.Guard
-	told chan struct{} // it learns of a shorter lease once this is closed
-}
-
-func (m moving) Shorten(context.Context, uint64, time.Duration, child.Watchdog) error {
-	<-m.told
-	return nil
-}
+type moving struct{ host.Guard }
 
 func (moving) Extend(uint64, time.Duration) error { return nil }
 

@@ -80,8 +80,6 @@ holds progress    P6  "-DFAULTS=2 -DONLY=6 -DPROGRESS" -DNFAIR=4 "-a -f"
 holds trusted-two all "-DTRUSTED -DFAULTS=3" -DSAFETY ""
 holds trusted-3   all "-DTRUSTED -DFAULTS=2 -DNODES=3" -DSAFETY ""
 holds trusted     P6  "-DTRUSTED -DFAULTS=2 -DONLY=6 -DPROGRESS" -DNFAIR=4 "-a -f"
-holds granted     all "-DREGRANT -DFAULTS=2" -DSAFETY ""
-holds granted-tr  all "-DREGRANT -DTRUSTED -DFAULTS=2" -DSAFETY ""
 
 breaks NO_CRUMB      P1
 breaks NO_OWNER      P1
@@ -106,9 +104,6 @@ breaks BAD_CLOSING   P2
 breaks BAD_TICKET    P2
 breaks BAD_LEASE     P1 -DTRUSTED
 breaks BAD_LEASE     P3
-breaks BAD_REGRANT   P1 "-DREGRANT -DTRUSTED"
-breaks BAD_REGRANT   P3 -DREGRANT
-breaks BAD_FORMER    P1 -DREGRANT
 
 model=$models/names.pml
 echo names

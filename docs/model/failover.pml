@@ -22,21 +22,10 @@
 #else
 #define SESSION 2
 #endif
-/* Sessions may begin with a timeout longer by a tick; servers then grant them less at a reconnect. */
-#ifdef REGRANT
-bit ample[NODES];
-#define more(n)	ample[n]
-#define LONGEST	(LEASE + 1)
-#else
-#define more(n)	0
-#define LONGEST	LEASE
-#endif
 #ifdef BAD_GRACE
 #define GRACE 1				/* too short for a lease that has not ended */
-#elif defined(BAD_FORMER)
-#define GRACE (LEASE + 1)		/* by the last granted timeout, but an earlier lease may be longer */
 #else
-#define GRACE (LONGEST + 1)		/* at least 7T/12 + T/20 if strangers can end a session, T while it lives */
+#define GRACE (LEASE + 1)		/* longer than a lease */
 #endif
 
 /* Where a supervisor is. */
@@ -208,7 +197,7 @@ proctype supervisor(byte n) {
 	/* systemd restarts it; its session waits until this node's former one is over. */
 	:: d_step { down[n] && (ended[n] || tree[n] == NONE) -> down[n] = 0 }
 	:: d_step { working(n) && !cut[n] && at[n] == OFFLINE && !session[n] && tree[n] == NONE ->
-		session[n] = 1; ttl[n] = SESSION + more(n); lease[n] = LEASE + more(n); ended[n] = 0; noted[n] = 0; counted[n] = 0;
+		session[n] = 1; ttl[n] = SESSION; lease[n] = LEASE; ended[n] = 0; noted[n] = 0; counted[n] = 0;
 		if :: crumb == ME -> ofSession = 0 :: else fi;
 		newTree(); at[n] = STANDBY }
 
@@ -441,7 +430,7 @@ proctype clock() {
 	:: d_step { nothingDue ->
 		for (n : 0 .. NODES - 1) {
 			if
-			:: beating(n) -> lease[n] = LEASE + more(n); ttl[n] = SESSION + more(n)
+			:: beating(n) -> lease[n] = LEASE; ttl[n] = SESSION
 			:: else ->
 				if :: lease[n] > 0 -> lease[n]-- :: else fi;
 				if :: ttl[n] > 0 -> ttl[n]-- :: else fi
@@ -472,15 +461,6 @@ proctype nemesis(byte n) {
 #ifndef TRUSTED
 	:: d_step { faults > 0 && session[n] -> faults--; overSession() }	/* a stranger closes the session: P3 cannot hold */
 #endif
-#ifdef REGRANT
-	/* A reconnect is granted less, counted from its request. Nothing is sent before both guardians know. This is no fault. */
-	:: d_step { linked(n) && ample[n] ->
-		ample[n] = 0; ttl[n] = SESSION;
-#ifndef BAD_REGRANT
-		if :: lease[n] > LEASE -> lease[n] = LEASE :: else fi
-#endif
-		}
-#endif
 	:: d_step { faults > 0 && crumb == ME && sworn(n) ->	/* `understudy fence confirm` */
 		faults--; crumb = 0; version = 0; ofSession = 0; ofTree = 0 }
 	od
@@ -490,10 +470,7 @@ init {
 	atomic {
 		byte i;
 		for (i : 0 .. NODES - 1) {
-#ifdef REGRANT
-			ample[i] = 1;
-#endif
-			session[i] = 1; ttl[i] = SESSION + more(i); lease[i] = LEASE + more(i); tree[i] = EMPTY; at[i] = STANDBY;
+			session[i] = 1; ttl[i] = SESSION; lease[i] = LEASE; tree[i] = EMPTY; at[i] = STANDBY;
 			run supervisor(i); run guardians(i); run nemesis(i)
 		}
 		run kernel(); run servers(); run clock()

@@ -105,7 +105,6 @@ func (x exchange) shake(hello jute.ConnectRequest) {
 		return
 	}
 	if x.s.member == nil && hello.SessionID != 0 {
-		x.granted()
 	}
 	x.c.shaken = true
 	x.c.last.op, x.c.last.zxid = "SESS", x.s.db.zxid
@@ -127,13 +126,6 @@ func (x exchange) resume(hello jute.ConnectRequest) bool {
 	}
 	x.c.session = hello.SessionID
 	return string(hello.Password) == string(Password(hello.SessionID)) && x.touch()
-}
-
-// granted tells the observer of a session that has come back.
-func (x exchange) granted() {
-	if x.s.cfg.Granted != nil {
-		x.s.cfg.Granted(x.c.net, x.c.session, x.c.timeout)
-	}
 }
 
 // touch notes a sign of life of a client; false means that its session is no more.

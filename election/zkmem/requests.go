@@ -69,7 +69,6 @@ func (rs *requests) admits(x exchange, hello jute.ConnectRequest) (lives, served
 		rs.ask(func(l *member) {
 			if lives = l.lead.keep(session, timeout); lives {
 				l.lead.owner[session] = rs.m.index
-				x.granted()
 				l.s.alarms.armExpiry() // its end may be sooner than before
 			}
 		}, r)

@@ -23,8 +23,7 @@ type Config struct {
 	MaxTimeout time.Duration // of a session; 20 ticks when zero
 	MaxFrame   int           // the longest request; jute.MaxFrame when zero
 	Logger     hclog.Logger
-	Granted    func(client net.Conn, session int64, timeout time.Duration) // told the timeout of a session that comes back; as Observe
-	Observe    func(Commit)                                                // told each transaction in turn; it must not wait, and not call the server
+	Observe    func(Commit) // told each transaction in turn; it must not wait, and not call the server
 }
 
 // Server is a ZooKeeper server. Its methods may be called at the same time.

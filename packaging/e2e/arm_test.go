@@ -30,7 +30,7 @@ func TestArmBinaryRuns(t *testing.T) {
 		return exec.CommandContext(ctx, words[0], words[1:]...)
 	}
 	for _, c := range []struct{ words, says string }{
-		{"version", "understudy " + older}, {"--help", "the old copy is dead"}, {"run --help", "--session-timeout"},
+		{"version", "understudy " + older}, {"--help", "the old copy is dead"}, {"run --help", "--lease"},
 		{"check --config " + root + "/etc/understudy/understudy.yaml", "ok: 0 services"},
 		{"check --effective --config " + root + "/usr/share/doc/understudy/examples/redis.yaml", "session_timeout"},
 		{"completion zsh", "#compdef understudy"},

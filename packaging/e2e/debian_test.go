@@ -343,7 +343,7 @@ func (p *pair) plug(t *testing.T) {
 func (p *pair) purge(t *testing.T, before []string) {
 	run := p.accounts.Next(t, time.Second, 0)
 	m, _ := p.active(run)
-	m.write(t, "/etc/understudy/instances/solo.env", "UNDERSTUDY_ZK=zk1:2181\nCOMMAND=/bin/sleep 1000\nOPTIONS=--session-timeout 4s\n")
+	m.write(t, "/etc/understudy/instances/solo.env", "UNDERSTUDY_ZK=zk1:2181\nCOMMAND=/bin/sleep 1000\nOPTIONS=--lease 2s\n")
 	m.do(t, "systemctl", "enable", "--now", "understudy@solo")
 	m.do(t, "apt-get", "remove", "-y", "understudy")
 	if len(p.accounts.Processes()) > 0 || m.left(t) != "" {

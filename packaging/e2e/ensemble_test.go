@@ -39,7 +39,7 @@ func TestAnEnsembleIsMadeAndMendedAsThePageSays(t *testing.T) {
 			err := run(exec.Command("cp", kit.UnderstudyBinary(t), filepath.Join(root, "usr/local/bin/understudy")))
 			for name, text := range map[string]string{
 				"etc/hosts":      names,
-				"root/look.yaml": "node: n\nzookeeper: {servers: [\"zk1:2181\", \"zk2:2181\", \"zk3:2181\"], session_timeout: 4s, trusted_network: true}\nservices: {web: {command: [sleep, infinity]}}\n",
+				"root/look.yaml": "node: n\nzookeeper: {servers: [\"zk1:2181\", \"zk2:2181\", \"zk3:2181\"], lease: 2s, trusted_network: true}\nservices: {web: {command: [sleep, infinity]}}\n",
 			} {
 				if err == nil {
 					err = os.WriteFile(filepath.Join(root, name), []byte(text), 0o644)

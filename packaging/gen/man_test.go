@@ -49,7 +49,7 @@ func TestManualPagesKeepWhatMarkdownShows(t *testing.T) {
 	plain := strings.NewReplacer(`\fB`, "", `\fI`, "", `\fP`, "", `\fR`, "", `\-`, "-", `\&`, "", `\(aq`, "'")
 	for page, lines := range map[string][]string{
 		"understudy.yaml.5": {
-			"session_timeout, grace_delay\nfast: 2 s, 0.5 s\n.br\nnormal (the default): 6 s, 2 s\n.br\nwide: 15 s, 3 s\n",
+			"lease, grace_delay\nfast: 1 s, 0.5 s\n.br\nnormal (the default): 3 s, 2 s\n.br\nwide: 10 s, 3 s\n",
 			"what counts as proof: exit code 0\n.br\nwrong answer or timeout: ",
 			"a service is added\nthis node stands for it\n",
 			" Default: TERM.\n",

@@ -39,7 +39,7 @@ func TestAProgramWhoseCgroupIsRemovedIsHandedOver(t *testing.T) {
 				previous := p.guardians()[0]
 				kill9(previous)
 				awaitDeath(t, previous)
-				p.do(command{Do: "shorten", Epoch: 1, In: time.Hour}) // changes nothing, and is answered when both know all
+				p.do(command{Do: "move", Epoch: 1, Name: "a"}) // to where it is; answered when both know all
 				kill9(p.guardians()[1], p.cmd.Process.Pid)
 			},
 		} {

@@ -199,29 +199,6 @@ func (g *Guard) Extend(number uint64, deadline time.Duration) error {
 	return nil
 }
 
-// Shorten moves the epoch's deadline to an earlier point, and returns when both guardians know of it. From then on its trees' deaths
-// must be proved at most w.After after that, and a watchdog is useful only with a timeout of w.Timeout or less: an armed one is set
-// to that. On an error the caller has to end the epoch: a guardian may not know of it, or the watchdog resets this machine soon.
-func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
-	told, err := g.guardians.shorten(number, deadline, w)
-	defer g.guardians.forget(told)
-	if err == nil {
-		err = g.watchdog.refit(ctx, number, deadline, w)
-	}
-	if err == nil || errors.Is(err, guard.ErrMisfit) {
-		err = errors.Join(err, g.guardians.answered(ctx, told))
-	}
-	if err != nil {
-		return fmt.Errorf("shorten epoch %d: %w", number, err)
-	}
-	return nil
-}
-
-func (g *guardians) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
-	defer g.lock()()
-	return g.pair.State.Shorten(wire.Now(), number, deadline, w.fit())
-}
-
 // Finish forgets the epoch once all its trees have ended; then guardians do not close its session.
 func (g *Guard) Finish(number uint64) error {
 	defer g.guardians.lock()()

@@ -60,3 +60,10 @@ func unchoked(t *testing.T, g *Guard) bool {
 	}
 	return g.Pid() == pid
 }
+
+// questions is how many wait for an answer.
+func questions(g *Guard) int {
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
+	return g.guardians.pair.Questions.Open()
+}

@@ -149,12 +149,28 @@ func (p *puppet) do(c command) reply {
 // raise gets a tree running under a lease that ends so much later, and returns the program's pid and the lease's end.
 func (p *puppet) raise(lease time.Duration, script string) (pid int, deadline time.Duration) {
 	p.t.Helper()
-	p.do(command{Do: "begin", Epoch: 1})
-	p.do(command{Do: "extend", Epoch: 1, In: time.Hour})
-	p.cgroup = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
-	pid = p.do(command{Do: "start", Name: "a", Script: script}).Pid
+	p.early(func() { pid = p.do(command{Do: "start", Name: "a", Script: script}).Pid })
 	p.ready()
-	return pid, p.do(command{Do: "shorten", Epoch: 1, In: lease}).At
+	return pid, p.under(lease)
+}
+
+// early gets a tree going under a long lease.
+func (p *puppet) early(start func()) {
+	p.t.Helper()
+	p.do(command{Do: "begin", Epoch: 9})
+	p.do(command{Do: "extend", Epoch: 9, In: time.Hour})
+	p.cgroup = p.do(command{Do: "tree", Epoch: 9, Name: "a"}).ID.Path
+	start()
+}
+
+// under has it live under a lease that ends so much later.
+func (p *puppet) under(lease time.Duration) (deadline time.Duration) {
+	p.t.Helper()
+	p.do(command{Do: "begin", Epoch: 1})
+	deadline = p.do(command{Do: "extend", Epoch: 1, In: lease}).At
+	p.do(command{Do: "move", Epoch: 1, Name: "a"})
+	p.do(command{Do: "finish", Epoch: 9})
+	return deadline
 }
 
 func (p *puppet) guardians() []int {
@@ -314,9 +330,8 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 	case "extend":
 		r.At = wire.Now() + c.In
 		return r, g.Extend(c.Epoch, r.At)
-	case "shorten":
-		r.At = wire.Now() + c.In
-		return r, g.Shorten(ctx, c.Epoch, r.At, fake(dir, c))
+	case "move":
+		return r, trees[c.Name].Move(ctx, c.Epoch, []byte(c.Name))
 	case "tree":
 		t, err := g.NewTree(ctx, c.Epoch, c.Name, []byte(c.Name))
 		if err == nil {

@@ -42,10 +42,8 @@ func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
 			hold(t, pid)
 		}
 	}
-	if err := g.Shorten(t.Context(), 1, wire.Now()+50*time.Millisecond, Watchdog{}); err != nil {
-		t.Fatal(err)
-	}
-	<-g.Over(1)
+	ends(t, g, tree)
+	<-g.Over(2)
 	<-p.Done()
 	guardians := guardiansOf(os.Getpid())
 	var before []int
@@ -98,12 +96,19 @@ func TestATreeWhoseProgramHasLeftIsNotProvedDeadByItsID(t *testing.T) {
 		t.Fatal(err)
 	}
 	hold(t, p.Pid())
-	if err := g.Shorten(t.Context(), 1, wire.Now()+50*time.Millisecond, Watchdog{}); err != nil {
-		t.Fatal(err)
-	}
-	<-g.Over(1)
+	ends(t, g, tree)
+	<-g.Over(2)
 	wire.PollOne(-1, 0, 200*time.Millisecond)
 	if _, err := os.Stat(tree.cgroup.Path); errors.Is(err, os.ErrNotExist) {
 		t.Error("its cgroup is removed, so that anybody takes it for dead")
+	}
+}
+
+// ends has a tree live under a lease that is soon over.
+func ends(t *testing.T, g *Guard, tree *Tree) {
+	t.Helper()
+	err := errors.Join(g.Begin(2, nil), g.Extend(2, wire.Now()+300*time.Millisecond), tree.Move(t.Context(), 2, nil))
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -27,7 +27,6 @@ type watchdog struct {
 	guardians *guardians
 	leftovers *box.Leftovers
 	open      func(path string, timeout time.Duration) (*device.Device, error)
-	retime    func(*device.Device, time.Duration) error
 	turn      chan struct{}  // capacity 1
 	idle      chan struct{}  // capacity 1: no tree needs it any more
 	device    *device.Device // guarded by guardians.mu; nil: no guardian feeds it
@@ -36,7 +35,7 @@ type watchdog struct {
 func newWatchdog(feeding *guardians, left *box.Leftovers) watchdog {
 	return watchdog{
 		guardians: feeding, leftovers: left,
-		open: device.Open, retime: (*device.Device).Retime, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
+		open: device.Open, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 	}
 }
 
@@ -207,53 +206,4 @@ func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*device.Dev
 		}
 	}
 	return w.open(wanted.Path, wanted.Timeout)
-}
-
-// fit is the requirement for a watchdog.
-func (w Watchdog) fit() guard.Fit { return guard.Fit{Timeout: w.Timeout, After: w.After} }
-
-// refit sets an armed watchdog to a shorter timeout. That feeds it once, so refit does not do it when it is too late for that.
-func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Duration, to Watchdog) error {
-	timeout := w.timeout()
-	if timeout == 0 {
-		return nil
-	}
-	bounded, cancel := context.WithTimeout(ctx, timeout/4)
-	defer cancel()
-	err := func() error {
-		done, err := w.hold(bounded)
-		if err != nil {
-			return err
-		}
-		defer done()
-		defer w.guardians.lock()()
-		if needed, err := w.guardians.pair.State.Refit(wire.Now(), deadline, to.fit()); err != nil || !needed {
-			return err
-		}
-		if err := w.retime(w.device, to.Timeout); err != nil {
-			return err
-		}
-		w.guardians.words.add(w.guardians.log.Info, "watchdog set to a shorter timeout", "timeout", w.device.Timeout)
-		w.guardians.pair.State.Retime(w.device.Timeout)
-		return nil
-	}()
-	if err == nil {
-		return nil
-	}
-	// Nobody feeds it any more. Its trees will be dead, and the device disarmed, before it resets the machine.
-	if now := w.timeout(); now > 0 {
-		timeout = min(timeout, now)
-	}
-	again, e := w.guardians.shorten(number, min(deadline, wire.Now()+timeout/2), to)
-	if e != nil {
-		return e
-	}
-	w.guardians.forget(again) // a guardian that got the first one gets this one soon, or is killed
-	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
-}
-
-// timeout is the armed watchdog's timeout, which may become shorter; 0: there is none.
-func (w *watchdog) timeout() time.Duration {
-	defer w.guardians.lockToRead()()
-	return w.guardians.pair.State.Fed()
 }

@@ -186,14 +186,12 @@ func (d *fakeWatchdog) disarmed(opened int) {
 func (p *puppet) armed(lease time.Duration) (d *fakeWatchdog, deadline time.Duration) {
 	p.t.Helper()
 	d = newFakeWatchdog(p.t, p.dir)
-	p.do(command{Do: "begin", Epoch: 1})
-	p.do(command{Do: "extend", Epoch: 1, In: time.Hour})
-	p.cgroup = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
-	p.do(command{Do: "arm", Name: "a"})
-	p.do(command{Do: "start", Name: "a", Script: stubborn})
+	p.early(func() { p.do(command{Do: "start", Name: "a", Script: stubborn}) })
 	p.ready()
 	p.guardians()
-	return d, p.do(command{Do: "shorten", Epoch: 1, In: lease}).At
+	deadline = p.under(lease)
+	p.do(command{Do: "arm", Name: "a"})
+	return d, deadline
 }
 
 func TestWatchdogIsFedByBothAndDisarmedWhenNothingIsLeft(t *testing.T) {

@@ -125,7 +125,7 @@ func (f *clusterFlags) election() (election.Config, error) {
 // client is how the cluster is reached by those who stand for no election.
 func client(c *config.Config, auth *election.Auth) election.Config {
 	return election.Config{
-		Servers: servers(c), Root: c.ZooKeeper.Root, Timeout: max(c.ZooKeeper.SessionTimeout, 2*time.Second), Auth: auth,
+		Servers: servers(c), Root: c.ZooKeeper.Root, Lease: max(c.ZooKeeper.Lease, time.Second), Auth: auth,
 		TLS: secured(c), Logger: hclog.NewNullLogger(),
 	}
 }

@@ -181,7 +181,7 @@ func completeRun(cmd *cobra.Command) {
 	} {
 		complete(cmd, flag, words(all...))
 	}
-	for _, flag := range []string{"service", "node", "session-timeout", "wait", "grace", "stop-timeout", "http", "agent-listen"} {
+	for _, flag := range []string{"service", "node", "lease", "wait", "grace", "stop-timeout", "http", "agent-listen"} {
 		complete(cmd, flag, none)
 	}
 }

@@ -56,7 +56,7 @@ func (l *lookedAt) nodes(ctx context.Context, cfg election.Config) {
 
 // use is how services depend on the ensemble.
 func use(c *config.Config) ensemble.Use {
-	u := ensemble.Use{Session: c.ZooKeeper.SessionTimeout, Floor: c.ZooKeeper.MinSessionTimeout}
+	u := ensemble.Use{Lease: c.ZooKeeper.Lease}
 	for _, s := range c.Services {
 		u.Grace = max(u.Grace, s.GraceDelay)
 	}

@@ -84,7 +84,7 @@ func TestCheckLooksAtZooKeeperWithoutAConfig(t *testing.T) {
 	}
 }
 
-func TestCheckWarnsOfNodesWhoseSessionTimeoutsDiffer(t *testing.T) {
+func TestCheckWarnsOfNodesWhoseLeasesDiffer(t *testing.T) {
 	one := emptyCluster(t)
 	conn, _, err := zk.Connect([]string{one}, 4*time.Second, zk.WithLogInfo(false))
 	if err != nil {
@@ -92,13 +92,13 @@ func TestCheckWarnsOfNodesWhoseSessionTimeoutsDiffer(t *testing.T) {
 	}
 	defer conn.Close()
 	for _, path := range []string{"/understudy", "/understudy/nodes", "/understudy/nodes/a", "/understudy/nodes/b"} {
-		data := fmt.Sprintf(`{"session_timeout_ms":%d}`, 1000*len(path)+int(path[len(path)-1]))
+		data := fmt.Sprintf(`{"lease_ms":%d}`, 1000*len(path)+int(path[len(path)-1]))
 		if _, err := conn.Create(path, []byte(data), 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Setenv("UNDERSTUDY_ZK", one)
-	if code, out, errs := says(t, "check", "--zk"); code != 0 || !strings.Contains(out, "warning: session timeouts of the nodes differ: 19.098s on b; 19.097s on a. ") {
+	if code, out, errs := says(t, "check", "--zk"); code != 0 || !strings.Contains(out, "warning: the leases of the nodes differ: 19.098s on b; 19.097s on a. ") {
 		t.Errorf("code %d\n%s\n%s", code, out, errs)
 	}
 }

@@ -36,7 +36,7 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // keyFlags are the flags that stand for keys of the config, below services.NAME where the key is a service's.
 var keyFlags = map[string]string{
-	"node": "--node", "zookeeper.servers": "--zk", "zookeeper.root": "--root", "zookeeper.session_timeout": "--session-timeout", "http.listen": "--http",
+	"node": "--node", "zookeeper.servers": "--zk", "zookeeper.root": "--root", "zookeeper.lease": "--lease", "http.listen": "--http",
 	"log.level": "--log-level", "log.format": "--log-format", "fencing.agent.listen": "--agent-listen", "fencing.agent": "--agent-secret",
 	"fencing.agent.secret_file": "--agent-secret", "grace_delay": "--grace", "stop_signal": "--stop-signal",
 	"stop_timeout": "--stop-timeout", "restart.policy": "--restart", "election": "--election", "contain": "--contain", "command": "COMMAND", "": "--service",

@@ -28,7 +28,7 @@ type runFlags struct {
 type commandFlags struct {
 	set        *pflag.FlagSet
 	name       string
-	session    time.Duration
+	lease      time.Duration
 	service    config.Service // with one program
 	stopSignal string
 	agent      config.Agent
@@ -78,7 +78,7 @@ func (f *commandFlags) register() {
 	f.set = pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags := f.set
 	flags.StringVar(&f.name, "service", "", "name of the service (default: the program's base name)")
-	flags.DurationVar(&f.session, "session-timeout", config.Default().ZooKeeper.SessionTimeout, "ZooKeeper session timeout")
+	flags.DurationVar(&f.lease, "lease", config.Default().ZooKeeper.Lease, "how long the command may run after the last acknowledged heartbeat")
 	flags.DurationVar(&s.GraceDelay, "grace", s.GraceDelay, "how long to wait for a previous node that does not answer")
 	flags.StringVar(&f.stopSignal, "stop-signal", program.StopSignal.String(), "signal that asks the program to stop")
 	flags.DurationVar(&program.StopTimeout, "stop-timeout", program.StopTimeout, "how long it may take to stop before it is killed")
@@ -212,7 +212,7 @@ func (f *runFlags) single(args []string) (loaded, error) {
 	if l.warnings, err = f.command.askable(c); err != nil {
 		return l, err
 	}
-	c.ZooKeeper.SessionTimeout = f.command.session
+	c.ZooKeeper.Lease = f.command.lease
 	c.HTTP.Listen = f.http
 	c.Log = f.log
 	s := f.command.service

@@ -30,7 +30,7 @@ func (f *commandFlags) waits(carried bool) *lockWait {
 	}
 	w := &lockWait{limit: f.wait, most: f.wait, ended: make(chan struct{})}
 	if f.wait == 0 {
-		w.most = f.session
+		w.most = 2 * f.lease
 	}
 	w.Patience = service.NewPatience(f.wait == 0, func() { close(w.ended) })
 	return w

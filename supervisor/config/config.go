@@ -75,7 +75,7 @@ type Logging struct {
 // Default is the configuration that an empty file stands for: no node, no servers and no services yet.
 func Default() *Config {
 	return &Config{
-		ZooKeeper: ZooKeeper{Root: "/understudy", SessionTimeout: 6 * time.Second},
+		ZooKeeper: ZooKeeper{Root: "/understudy", Lease: 3 * time.Second},
 		Log:       Logging{Level: LogInfo, Format: LogText},
 		Watchdog:  Watchdog{Device: "/dev/watchdog", Mode: WatchdogOff},
 		Services:  map[string]Service{},

@@ -152,7 +152,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, p path) {
 // times takes the defaults of a profile, before the keys are read that may say otherwise.
 func (d *decoder) times(z *ZooKeeper) {
 	if times, ok := profiles[z.Profile]; ok {
-		z.SessionTimeout, d.defaults.GraceDelay = times.session, times.grace
+		z.Lease, d.defaults.GraceDelay = times.lease, times.grace
 	}
 }
 

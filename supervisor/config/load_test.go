@@ -41,9 +41,9 @@ func TestSmallFileGetsEveryDefault(t *testing.T) {
 	want := &Config{
 		Node: "db-1",
 		ZooKeeper: ZooKeeper{
-			Servers:        []ServerAddress{"zk1:2181", "zk2:2182", "[2001:db8::1]:2183", "[::1]:2181"},
-			Root:           "/understudy",
-			SessionTimeout: 6 * time.Second,
+			Servers: []ServerAddress{"zk1:2181", "zk2:2182", "[2001:db8::1]:2183", "[::1]:2181"},
+			Root:    "/understudy",
+			Lease:   3 * time.Second,
 		},
 		Log:      Logging{Level: "info", Format: "text"},
 		Watchdog: Watchdog{Device: "/dev/watchdog", Mode: WatchdogOff},

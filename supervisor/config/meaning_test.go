@@ -17,8 +17,7 @@ zookeeper:
   root: /prod/understudy
   name: second
   profile: fast
-  session_timeout: 4s
-  min_session_timeout: 3s
+  lease: 2s
   auth: {scheme: digest, file: /etc/understudy/zk.secret}
   trusted_network: true
   tls: {ca_file: /etc/ca.pem, cert_file: /etc/cert.pem, key_file: /etc/key.pem, server_name: zk}
@@ -90,7 +89,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	want := &Config{
 		Node: "db-1",
 		ZooKeeper: ZooKeeper{
-			Servers: []ServerAddress{"zk1:2181"}, Root: "/prod/understudy", Name: "second", Profile: ProfileFast, SessionTimeout: 4 * time.Second, MinSessionTimeout: 3 * time.Second,
+			Servers: []ServerAddress{"zk1:2181"}, Root: "/prod/understudy", Name: "second", Profile: ProfileFast, Lease: 2 * time.Second,
 			Auth: &ZooKeeperAuth{Scheme: "digest", File: "/etc/understudy/zk.secret"}, TrustedNetwork: true,
 			TLS: &ZooKeeperTLS{CAFile: "/etc/ca.pem", CertFile: "/etc/cert.pem", KeyFile: "/etc/key.pem", ServerName: "zk"},
 		},

@@ -176,7 +176,7 @@ func (h Hooks) check(p place) {
 
 // check makes sure that the other nodes can be asked for promises, and have enough time to answer.
 func (on OnLoss) check(p place) {
-	const shortest, longest = 2 * time.Second, 10 * time.Minute
+	const shortest, longest = time.Second, 5 * time.Minute
 	checkChoice(p, on)
 	if on != OnLossFailsafe {
 		return
@@ -184,11 +184,11 @@ func (on OnLoss) check(p place) {
 	if !p.asks {
 		p.and(p.top("fencing", "agent")).fault("failsafe asks the other nodes through their fencing agents: set fencing.agent, here and on all nodes")
 	}
-	both := p.and(p.top("zookeeper", "session_timeout"))
-	if t := p.node.ZooKeeper.counted(); t > 0 && t < shortest {
-		both.fault("with a session_timeout of %v the other nodes would have %v to answer, between the first doubt about ZooKeeper and the time to "+
-			"stop: failsafe needs a session_timeout of %v or more", t, (t * 7 / 40).Round(time.Millisecond), shortest)
+	both := p.and(p.top("zookeeper", "lease"))
+	if t := p.node.ZooKeeper.Lease; t > 0 && t < shortest {
+		both.fault("with a lease of %v the other nodes would have %v to answer, between the first doubt about ZooKeeper and the time to "+
+			"stop: failsafe needs a lease of %v or more", t, (t * 3 / 10).Round(time.Millisecond), shortest)
 	} else if t > longest {
-		both.fault("with a session_timeout of %v the other nodes would have to agree not to start the service for as long: failsafe needs one of %v or less", t, longest)
+		both.fault("with a lease of %v the other nodes would have to agree not to start the service for as long: failsafe needs one of %v or less", t, longest)
 	}
 }

@@ -8,22 +8,22 @@ type Watchdog struct {
 	Mode   WatchdogMode `yaml:"mode" doc:"off means that it is not used, automatic that it is used if possible. With required, a node that cannot use it never becomes active."`
 }
 
-// check makes sure of this: when a child outlives its lease, the machine is reset before the session can end.
+// check makes sure of this: when a child outlives its lease, the machine is reset before another node starts.
 func (w Watchdog) check(p place) {
-	const shortest = 3 * time.Second // a third of it is a second, the least that a watchdog can be set to
+	const shortest = 1700 * time.Millisecond // three fifths of it are a second, the least that a watchdog can be set to
 	checkChoice(p.key("mode"), w.Mode)
 	checkAbsolute(p.key("device"), w.Device)
-	session := p.node.ZooKeeper.counted()
-	if session <= 0 || session >= shortest {
+	lease := p.node.ZooKeeper.Lease
+	if lease <= 0 || lease >= shortest {
 		return
 	}
-	both := p.key("mode").and(p.top("zookeeper", "session_timeout"))
-	const why = "with a session_timeout of %v, a watchdog, which counts in whole seconds, cannot be fed in time and reset the machine before the " +
-		"session ends: that needs a session_timeout of %v or more"
+	both := p.key("mode").and(p.top("zookeeper", "lease"))
+	const why = "with a lease of %v, a watchdog, which counts in whole seconds, cannot be fed in time and reset the machine before another " +
+		"node starts: that needs a lease of %v or more"
 	switch w.Mode {
 	case WatchdogRequired:
-		both.fault(why, session, shortest)
+		both.fault(why, lease, shortest)
 	case WatchdogAutomatic:
-		both.warn("it is not used: "+why, session, shortest)
+		both.warn("it is not used: "+why, lease, shortest)
 	}
 }

@@ -7,15 +7,14 @@ import (
 
 // ZooKeeper says where the ensemble is.
 type ZooKeeper struct {
-	Servers           []ServerAddress `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
-	Root              string          `yaml:"root" doc:"The path in ZooKeeper that everything is below."`
-	Name              string          `yaml:"name,omitempty" doc:"Tells this cluster's files on a host from those of another ensemble. Only needed where supervisors of two ensembles have the same root, node and service on one host. Default: none."`
-	Profile           Profile         `yaml:"profile,omitempty" doc:"fast, normal or wide. It sets defaults of session_timeout and grace_delay that go together (2s and 500ms, 6s and 2s, 15s and 3s). Default: as normal."` // read first
-	SessionTimeout    time.Duration   `yaml:"session_timeout" doc:"How long after its last sign of life a node's session expires, and other nodes take over."`
-	MinSessionTimeout time.Duration   `yaml:"min_session_timeout,omitempty" doc:"The shortest session timeout that any server may grant, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if no supervisor has read the grant. A session with a smaller grant is ended. Default: not known."`
-	Auth              *ZooKeeperAuth  `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created is for their owner only."`
-	TrustedNetwork    bool            `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. It ends the warnings of that, and changes nothing else."`
-	TLS               *ZooKeeperTLS   `yaml:"tls,omitempty" doc:"Speak TLS with the servers. The key servers then lists their secure ports. {} trusts the authorities that this host trusts."`
+	Servers        []ServerAddress `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
+	Root           string          `yaml:"root" doc:"The path in ZooKeeper that everything is below."`
+	Name           string          `yaml:"name,omitempty" doc:"Tells this cluster's files on a host from those of another ensemble. Only needed where supervisors of two ensembles have the same root, node and service on one host. Default: none."`
+	Profile        Profile         `yaml:"profile,omitempty" doc:"fast, normal or wide. It sets defaults of lease and grace_delay that go together (1s and 500ms, 3s and 2s, 10s and 3s). Default: as normal."` // read first
+	Lease          time.Duration   `yaml:"lease" doc:"How long a node's programs may run after the sending of its last heartbeat that ZooKeeper acknowledged. A lost host is taken over after that, a sixth of it, and the grace delay. The session timeout follows from it."`
+	Auth           *ZooKeeperAuth  `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created is for their owner only."`
+	TrustedNetwork bool            `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. It ends the warnings of that, and changes nothing else."`
+	TLS            *ZooKeeperTLS   `yaml:"tls,omitempty" doc:"Speak TLS with the servers. The key servers then lists their secure ports. {} trusts the authorities that this host trusts."`
 }
 
 // ZooKeeperTLS names what connections are secured with. The files are read anew for each connection.
@@ -27,13 +26,13 @@ type ZooKeeperTLS struct {
 }
 
 // profile is what a Profile stands for.
-type profile struct{ session, grace time.Duration }
+type profile struct{ lease, grace time.Duration }
 
 // profiles are the profiles. What they mean for takeovers is in docs/config.md.
 var profiles = map[Profile]profile{
-	ProfileFast:   {2 * time.Second, 500 * time.Millisecond},
-	ProfileNormal: {6 * time.Second, 2 * time.Second},
-	ProfileWide:   {15 * time.Second, 3 * time.Second},
+	ProfileFast:   {time.Second, 500 * time.Millisecond},
+	ProfileNormal: {3 * time.Second, 2 * time.Second},
+	ProfileWide:   {10 * time.Second, 3 * time.Second},
 }
 
 // ZooKeeperAuth names the credentials of a session. What File holds is shown as it changes.
@@ -60,10 +59,7 @@ func (z ZooKeeper) check(p place) {
 	if why := nameFault(z.Name); why != "" && p.key("name").given() {
 		p.key("name").fault("%s", why)
 	}
-	checkSessionTimeout(p.key("session_timeout"), z.SessionTimeout)
-	if p := p.key("min_session_timeout"); p.given() {
-		z.checkFloor(p)
-	}
+	checkLease(p.key("lease"), z.Lease)
 	if z.Auth != nil {
 		z.Auth.check(p.key("auth"))
 		if z.TLS == nil && !z.TrustedNetwork && len(z.Servers) > 0 && !z.local() {
@@ -122,38 +118,23 @@ func rootFault(root string) string {
 	return ""
 }
 
-// checkSessionTimeout checks P1's arithmetic: a lease ends early enough before the session can, and is still long enough to
-// be extended and to kill a tree in.
-func checkSessionTimeout(p place, timeout time.Duration) {
-	const shortest, long, longest = time.Second, 2 * time.Minute, (1<<31 - 1) * time.Millisecond
+// checkLease checks that a lease is long enough to be extended and to kill a tree in, and that a session can be as long.
+func checkLease(p place, lease time.Duration) {
+	const long = time.Minute
 	switch {
-	case timeout <= 0:
-		p.fault("must be positive, not %v", timeout)
-	case timeout < shortest:
-		p.fault("%v is too short: write %v or more", timeout, shortest)
-	case timeout > longest:
-		p.fault("%v is more than ZooKeeper can count: %v at most", timeout, longest)
-	case timeout > long:
-		p.warn("%v is long: a host that is lost is taken over only after that time", timeout)
+	case lease <= 0:
+		p.fault("must be positive, not %v", lease)
+	case lease < shortestLease:
+		p.fault("%v is too short: write %v or more", lease, shortestLease)
+	case lease > longestLease:
+		p.fault("%v is too long: write %v or less", lease, longestLease)
+	case lease > long:
+		p.warn("%v is long: a host that is lost is taken over only after that time", lease)
 	}
 }
 
-// counted is the session timeout that all counts with, if the servers grant what is asked for.
-func (z ZooKeeper) counted() time.Duration {
-	if floor := z.MinSessionTimeout; floor > 0 && z.SessionTimeout > 0 {
-		return min(z.SessionTimeout, floor*12/7)
-	}
-	return z.SessionTimeout
-}
-
-func (z ZooKeeper) checkFloor(p place) {
-	const shortest = 600 * time.Millisecond
-	switch floor := z.MinSessionTimeout; {
-	case floor <= 0:
-		p.fault("must be positive, not %v", floor)
-	case floor < shortest:
-		p.fault("%v is too short: the lease is that of a session_timeout of 12/7 of it at most, and that has to be a second or more; write %v or more", floor, shortest)
-	case floor > z.SessionTimeout:
-		p.fault("%v is more than the session_timeout of %v: no session would be good enough", floor, z.SessionTimeout)
-	}
-}
+// As the package election has them.
+const (
+	shortestLease = 500 * time.Millisecond
+	longestLease  = 10 * time.Minute
+)

@@ -199,13 +199,13 @@ func TestWhoeverIsRefusedIsToldWhatHappensToTheLock(t *testing.T) {
 	one := b.session()
 	one.claim("db")
 	one.lock("db", "one")
-	one.put(paths("db").Crumb(), election.BreadCrumb{Node: "one", Session: one.id(), SessionMs: 4000}, 0)
+	one.put(paths("db").Crumb(), election.BreadCrumb{Node: "one", Session: one.id(), LeaseMs: 4000}, 0)
 	for _, want := range []string{"no heartbeat", "last heartbeat at "} {
 		_, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"})
 		if !errors.Is(err, ErrActive) {
 			t.Fatalf("got %v", err)
 		}
-		for _, want := range []string{want, "one holds the lock of db (", "Stop its supervisor", "is off, repeat this in 4s, ", "understudy status"} {
+		for _, want := range []string{want, "one holds the lock of db (", "Stop its supervisor", "is off, repeat this in 8s, ", "understudy status"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("no %q in: %v", want, err)
 			}

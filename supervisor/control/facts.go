@@ -20,12 +20,12 @@ func (s facts) refuse(node, how string) error {
 	if trail.writtenBy(s.node) {
 		beat = "last heartbeat at " + time.UnixMilli(s.node.stat.Mtime).UTC().Format(time.RFC3339) + " by ZooKeeper's clock"
 	}
-	timeout := "a session timeout"
-	if t := time.Duration(max(trail.SessionMs, s.supervisor().SessionMs)) * time.Millisecond; t > 0 {
-		timeout = t.String()
+	session := "a session timeout"
+	if lease := time.Duration(max(trail.LeaseMs, s.supervisor().LeaseMs)) * time.Millisecond; lease > 0 {
+		session = (2 * lease).String()
 	}
 	return fmt.Errorf("%w: %s %s (%s). Stop its supervisor instead. If its host is off, repeat this in %s, then see `understudy status`",
-		ErrActive, node, how, beat, timeout)
+		ErrActive, node, how, beat, session)
 }
 
 // supervisor is the znode of the node's supervisor.

@@ -38,7 +38,7 @@ func newBed(t *testing.T) *bed {
 }
 
 func bedOn(t *testing.T, addr string) *bed {
-	c, err := Open(t.Context(), election.Config{Servers: []string{addr}, Root: root, Timeout: 4 * time.Second, Logger: hclog.NewNullLogger()})
+	c, err := Open(t.Context(), election.Config{Servers: []string{addr}, Root: root, Lease: 2 * time.Second, Logger: hclog.NewNullLogger()})
 	if err != nil {
 		t.Fatal(err)
 	}

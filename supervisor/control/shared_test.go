@@ -13,7 +13,7 @@ import (
 )
 
 func (b *bed) link() *SharedCluster {
-	l := NewSharedCluster(election.Config{Servers: []string{b.addr}, Root: root, Timeout: 4 * time.Second, Logger: hclog.NewNullLogger()})
+	l := NewSharedCluster(election.Config{Servers: []string{b.addr}, Root: root, Lease: 2 * time.Second, Logger: hclog.NewNullLogger()})
 	b.Cleanup(l.Close)
 	return l
 }

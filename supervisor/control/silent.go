@@ -1,14 +1,14 @@
 package control
 
 // Heartbeat is what the znode of a supervisor shows of its session. Times are ZooKeeper's, in ms.
-type Heartbeat struct{ Session, At, Timeout int64 }
+type Heartbeat struct{ Session, At, LeaseMs int64 }
 
-// silent reports whether a node's newest heartbeat was two session timeouts before the newest one of all nodes. It blocks nobody: whatever
+// silent reports whether a node's newest heartbeat was two leases before the newest one of all nodes. It blocks nobody: whatever
 // its session has, other nodes take.
 func silent(nodes []NodeStatus, of int) bool {
-	newest, timeout := int64(0), int64(0)
+	newest, lease := int64(0), int64(0)
 	for _, n := range nodes {
-		newest, timeout = max(newest, n.Beat.At), max(timeout, n.Beat.Timeout)
+		newest, lease = max(newest, n.Beat.At), max(lease, n.Beat.LeaseMs)
 	}
-	return timeout > 0 && nodes[of].Beat.Session != 0 && newest-nodes[of].Beat.At > 2*timeout
+	return lease > 0 && nodes[of].Beat.Session != 0 && newest-nodes[of].Beat.At > 2*lease
 }

@@ -2,9 +2,9 @@ package control
 
 import "testing"
 
-func TestSilenceIsTwoSessionTimeoutsByTheNewestHeartbeat(t *testing.T) {
+func TestSilenceIsTwoLeasesByTheNewestHeartbeat(t *testing.T) {
 	node := func(name string, session, at int64) NodeStatus {
-		return NodeStatus{Node: name, Beat: Heartbeat{Session: session, At: at, Timeout: 1000}}
+		return NodeStatus{Node: name, Beat: Heartbeat{Session: session, At: at, LeaseMs: 1000}}
 	}
 	b := node("b", 2, 10_000)
 	for name, c := range map[string]struct {
@@ -15,7 +15,7 @@ func TestSilenceIsTwoSessionTimeoutsByTheNewestHeartbeat(t *testing.T) {
 		"it sends none":       {[]NodeStatus{node("a", 1, 7999), b}, true},
 		"nobody does":         {[]NodeStatus{node("a", 1, 7999)}, false},
 		"a restored znode":    {[]NodeStatus{node("a", 0, 7999), b}, false},
-		"no timeout is known": {[]NodeStatus{{Node: "a", Beat: Heartbeat{Session: 1}}, {Node: "b", Beat: Heartbeat{2, 10_000, 0}}}, false},
+		"no lease is known":   {[]NodeStatus{{Node: "a", Beat: Heartbeat{Session: 1}}, {Node: "b", Beat: Heartbeat{2, 10_000, 0}}}, false},
 	} {
 		if got := silent(c.nodes, 0); got != c.gone {
 			t.Errorf("%s: %v", name, got)

@@ -124,9 +124,9 @@ type NodeStatus struct {
 	Sum      string     `json:"config_sum,omitempty"` // of the file's content, and of all that it includes
 	Warnings []string   `json:"warnings"`             // dangerous settings there
 	Since    *time.Time `json:"since"`
-	Session  int64      `json:"session_timeout_ms"` // 0: it does not say
-	Silent   bool       `json:"silent"`             // ZooKeeper keeps its session, but it sends no heartbeats
-	Restart  bool       `json:"-"`                  // a restart is all that its changed config needs
+	LeaseMs  int64      `json:"lease_ms"` // 0: it does not say
+	Silent   bool       `json:"silent"`   // ZooKeeper keeps its session, but it sends no heartbeats
+	Restart  bool       `json:"-"`        // a restart is all that its changed config needs
 	Beat     Heartbeat  `json:"-"`
 
 	At map[string]election.At `json:"-"` // how far its copies are, by service
@@ -160,13 +160,13 @@ func (c *Cluster) Status(ctx context.Context, asked ...string) (Status, error) {
 	}
 	for i := range s.Nodes {
 		if s.Nodes[i].Silent = silent(s.Nodes, i); s.Nodes[i].Silent {
-			s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, "its session has sent no heartbeat for two session timeouts, but ZooKeeper keeps it; if a service comes back from it again and again, delete its mark in preferred/ of that service")
+			s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, "its session has sent no heartbeat for two leases, but ZooKeeper keeps it; if a service comes back from it again and again, delete its mark in preferred/ of that service")
 		}
 	}
 	if differ := unlike(s.Nodes); differ != "" {
-		longest := slices.MaxFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Session, b.Session) }).Session
+		longest := slices.MaxFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.LeaseMs, b.LeaseMs) }).LeaseMs
 		for i, n := range s.Nodes {
-			if n.Session > 0 && n.Session < longest {
+			if n.LeaseMs > 0 && n.LeaseMs < longest {
 				s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, differ)
 			}
 		}
@@ -333,8 +333,8 @@ func parseMember(name string, z znode) MemberStatus {
 func parseNode(name string, z znode) NodeStatus {
 	var n election.Node
 	_ = json.Unmarshal(z.data, &n)
-	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Session: n.SessionMs, Restart: n.Restart,
-		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.SessionMs}, At: n.Copies}
+	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), LeaseMs: n.LeaseMs, Restart: n.Restart,
+		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}, At: n.Copies}
 }
 
 // when is nil for a time that is not known.

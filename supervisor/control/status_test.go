@@ -60,7 +60,7 @@ func TestThoseWhoAreCountedOnAreNamed(t *testing.T) {
 	var lock znode
 	lock.exists, lock.stat.EphemeralOwner, lock.data = true, 7, []byte(`{"node":"a"}`)
 	trail := func(failsafe string) znode {
-		return znode{exists: true, data: []byte(`{"node":"a","session":"` + election.SessionName(7) + `","session_timeout_ms":6000` + failsafe + `}`)}
+		return znode{exists: true, data: []byte(`{"node":"a","session":"` + election.SessionName(7) + `","lease_ms":6000` + failsafe + `}`)}
 	}
 	for failsafe, want := range map[string][]string{
 		"": nil, `,"failsafe":{"members":[]}`: nil, `,"failsafe":{"members":[{"node":"b"},{"node":"c"}]}`: {"b", "c"},

@@ -68,7 +68,7 @@ func perform(ctx context.Context, cfg Config, play func(*stage) error) error {
 	}
 	work.Go(func() { _ = server.Serve(own) })
 	s.zk = own.Addr().String()
-	s.cluster, err = control.Open(ctx, election.Config{Servers: []string{s.zk}, Root: root, Timeout: 4 * time.Second, Logger: hclog.NewNullLogger()})
+	s.cluster, err = control.Open(ctx, election.Config{Servers: []string{s.zk}, Root: root, Lease: 2 * time.Second, Logger: hclog.NewNullLogger()})
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *stage) start(n *node) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(s.cfg.Exe, "run", "--zk", n.gate.Addr().String(), "--root", root, "--service", "demo", "--node", n.name,
-		"--session-timeout", "2s", "--grace", "500ms", "--stop-timeout", "5s", "--restart", "always")
+		"--lease", "1s", "--grace", "500ms", "--stop-timeout", "5s", "--restart", "always")
 	if s.cfg.Hold {
 		cmd.Args = append(cmd.Args, "--http", n.page)
 	}

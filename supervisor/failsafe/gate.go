@@ -24,8 +24,6 @@ type Term interface {
 // guardians are told until when programs may run.
 type guardians interface {
 	Extend(end time.Duration) error
-	// Shorten returns when both guardians know the end, and have fitted the watchdog to the session.
-	Shorten(ctx context.Context, end, session time.Duration) error
 }
 
 // Config is what a Gate works with.
@@ -46,8 +44,7 @@ type Config struct {
 // P1, P3: the guardians know one deadline for all programs. So it is the earliest deadline of all terms, and a term may begin to start
 // programs only while the deadline is ZooKeeper's own.
 type Gate struct {
-	cfg  Config
-	wake chan struct{} // capacity 1: Keep has to look at once
+	cfg Config
 
 	mu    mutex                   // guards the fields below; its owner may wait for the guardians
 	told  time.Duration           // the furthest deadline that the guardians know
@@ -57,15 +54,14 @@ type Gate struct {
 
 // NewGate is the gate of a session, before anything runs in it.
 func NewGate(cfg Config) *Gate {
-	return &Gate{cfg: cfg, mu: newMutex(), terms: map[Term]*otherPromises{}, wake: make(chan struct{}, 1)}
+	return &Gate{cfg: cfg, mu: newMutex(), terms: map[Term]*otherPromises{}}
 }
 
-// Extend tells the guardians how far ZooKeeper's newest acknowledgement extends the lease. P3: a deadline that was computed before the
-// session became shorter is too late, and is cut to the shorter one.
+// Extend tells the guardians how far ZooKeeper's newest acknowledgement extends the lease.
 func (g *Gate) Extend(end time.Duration) error {
 	g.mu.lock()
 	defer g.mu.unlock()
-	return g.tell(g.covered(min(end, g.cfg.Session.Backed())))
+	return g.tell(g.covered(end))
 }
 
 // covered cuts a deadline to the promises of a previous session: as long as a term relies on those, this one's lease is none for it. The
@@ -77,35 +73,6 @@ func (g *Gate) covered(end time.Duration) time.Duration {
 		}
 	}
 	return end
-}
-
-// Shorten tells the guardians that ZooKeeper has shortened the lease, and returns when both know.
-func (g *Gate) Shorten(ctx context.Context) error {
-	if err := g.mu.lockUntil(ctx); err != nil {
-		return err
-	}
-	defer g.mu.unlock()
-	session, end := g.cfg.Session.Timeout(), g.limit()
-	if g.told > 0 {
-		end = min(end, g.told)
-	}
-	end = max(end, 1) // P3: a session that is over has none left, and 0 would say that none has begun
-	g.told = end
-	wait.Poke(g.wake) // P7: Keep sleeps by the longer session
-	return g.cfg.Guardians.Shorten(ctx, end, session)
-}
-
-// limit is the latest deadline that holds for all terms: ZooKeeper's own, or one by promises. The caller holds mu.
-func (g *Gate) limit() time.Duration {
-	backed := g.covered(g.cfg.Session.Backed())
-	if !g.held {
-		return backed
-	}
-	now, latest := g.cfg.Now(), max(g.told, backed)
-	for _, p := range g.terms {
-		latest = min(latest, max(backed, p.reach(now)))
-	}
-	return latest
 }
 
 // tell sends a deadline. The caller holds mu, so that no term is overlooked.
@@ -148,7 +115,7 @@ func (g *Gate) oncePlain(ctx context.Context, do func()) bool {
 		if plain {
 			return true
 		}
-		if !wait.For(ctx, g.cfg.Session.Timeout()/100) {
+		if !wait.For(ctx, g.cfg.Session.LeaseLength()/50) {
 			return false
 		}
 	}
@@ -180,7 +147,7 @@ func (g *Gate) Leave(t Term) {
 	}
 }
 
-// mutex is a lock with a try and a deadline. It is a channel because testing/synctest counts a goroutine that waits for a channel as
+// mutex is a lock with a try. It is a channel because testing/synctest counts a goroutine that waits for a channel as
 // idle, but not one that waits for a sync.Mutex: virtual time would stand still while the guardians are told.
 type mutex chan struct{}
 
@@ -195,14 +162,5 @@ func (m mutex) tryLock() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-func (m mutex) lockUntil(ctx context.Context) error {
-	select {
-	case m <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -25,8 +25,6 @@ type deadlines struct{ last time.Duration }
 
 func (d *deadlines) Extend(end time.Duration) error { d.last = end; return nil }
 
-func (d *deadlines) Shorten(_ context.Context, end, _ time.Duration) error { d.last = end; return nil }
-
 // ended is the gate of a session whose lease ends at 0, an hour ago.
 func ended(guardians guardians) *Gate {
 	return NewGate(Config{Session: &election.Session{}, Guardians: guardians, Now: func() time.Duration { return time.Hour }, Log: hclog.NewNullLogger()})
@@ -35,7 +33,7 @@ func ended(guardians guardians) *Gate {
 // P1: a promise binds from when the question is heard, so it counts from when the question was sent, however late the answer comes.
 func TestPromiseIsCountedFromTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const late = aSession / 10
+		const late = aLease / 10
 		keys := agent.Shared([]byte("known to both of them"))
 		server := &agent.Server{
 			Keys: keys, Logger: hclog.NewNullLogger(), Self: agent.Answer{Node: "b", Machine: "m"},
@@ -49,14 +47,14 @@ func TestPromiseIsCountedFromTheQuestion(t *testing.T) {
 		began := time.Now()
 		now := func() time.Duration { return time.Hour + time.Since(began) }
 		g := NewGate(Config{Now: now, Agent: &agent.Method{Keys: keys, Dial: dial}, Node: "a"})
-		until, err := g.askOne(t.Context(), "db", 41, election.Peer{Node: "b", Machine: "m", Agent: "b:1"}, aSession)
+		until, err := g.askOne(t.Context(), "db", 41, election.Peer{Node: "b", Machine: "m", Agent: "b:1"}, aLease)
 		if err != nil || time.Since(began) < late {
 			t.Fatalf("answered after %v: %v", time.Since(began), err)
 		}
-		if want := time.Hour + election.PromiseReach(aSession); until != want {
+		if want := time.Hour + election.PromiseReach(aLease); until != want {
 			t.Errorf("counted on until %v, want %v", until, want)
 		}
-		if _, err := g.askOne(t.Context(), "db", 41, election.Peer{Node: "b", Machine: "m"}, aSession); err == nil {
+		if _, err := g.askOne(t.Context(), "db", 41, election.Peer{Node: "b", Machine: "m"}, aLease); err == nil {
 			t.Error("promised by somebody without an agent")
 		}
 	})
@@ -89,32 +87,6 @@ func TestATermThatIsAboutToGoOnIsCoveredByNoPromise(t *testing.T) {
 	}
 	if until := o.reach(time.Hour); until != 0 {
 		t.Errorf("covered until %v", until)
-	}
-}
-
-// P3: an acknowledgement under a longer timeout changes nothing if it reaches the guardians after the shorter deadline.
-func TestAnExtensionFromBeforeAShorterGrantIsNotTold(t *testing.T) {
-	guardians := &deadlines{}
-	g := ended(guardians)
-	g.told = time.Second
-	if err := g.Shorten(t.Context()); err != nil || guardians.last != 1 || g.told != 1 { // over, and not: none has begun
-		t.Fatalf("told %v: %v", guardians.last, err)
-	}
-	if err := g.Extend(time.Second); err != nil || guardians.last > 1 {
-		t.Errorf("told %v: %v", guardians.last, err)
-	}
-}
-
-// P1: a deadline by promises stands as long as promises cover everything that runs, whatever timeout ZooKeeper grants.
-func TestAShorterGrantEndsNoMoreThanItHasTo(t *testing.T) {
-	g := ended(&deadlines{})
-	g.held, g.told = true, 2*time.Hour
-	if end := g.limit(); end != 2*time.Hour {
-		t.Errorf("with nothing that needs a promise it ends at %v", end)
-	}
-	g.Expect([]Term{named("db")})
-	if end := g.limit(); end != 0 {
-		t.Errorf("with a term that nothing is promised about it ends at %v", end)
 	}
 }
 

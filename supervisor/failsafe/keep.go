@@ -20,20 +20,19 @@ func (g *Gate) Keep(ctx context.Context) {
 	defer k.helpers.Wait()
 	sess := g.cfg.Session
 	for sess.Over() == nil {
-		session := sess.Timeout()
+		lease := sess.LeaseLength()
 		now := g.cfg.Now()
-		left := sess.Acked() + election.AskAfter(session) - now
+		left := sess.Acked() + election.AskAfter(lease) - now
 		if left > 0 {
 			k.backed()
 		} else {
 			k.ask(ctx, now)
-			k.stretch(ctx, session)
-			k.findQuorum(ctx, now, session)
+			k.stretch(ctx, lease)
+			k.findQuorum(ctx, now, lease)
 		}
-		timer := time.NewTimer(max(left, session/60))
+		timer := time.NewTimer(max(left, lease/30))
 		select {
 		case <-timer.C:
-		case <-g.wake:
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -68,9 +67,9 @@ func (k *keeper) ask(ctx context.Context, now time.Duration) {
 	for t, o := range k.terms {
 		for _, p := range o.due(now) {
 			o.asked[p] = true
-			name, token, session := t.Name(), o.claim.Token, o.claim.Session()
+			name, token, lease := t.Name(), o.claim.Token, o.claim.Lease()
 			k.helpers.Go(func() {
-				until, err := k.askOne(ctx, name, token, p, session)
+				until, err := k.askOne(ctx, name, token, p, lease)
 				k.mu.lock()
 				defer k.mu.unlock()
 				delete(o.asked, p)
@@ -89,21 +88,21 @@ func (k *keeper) ask(ctx context.Context, now time.Duration) {
 }
 
 // askOne asks for one promise, and tells how far it carries.
-func (g *Gate) askOne(ctx context.Context, service string, token int64, p election.Peer, session time.Duration) (time.Duration, error) {
+func (g *Gate) askOne(ctx context.Context, service string, token int64, p election.Peer, lease time.Duration) (time.Duration, error) {
 	if p.Agent == "" {
 		return 0, fmt.Errorf("%s has no agent", p.Node)
 	}
-	ctx, cancel := context.WithTimeout(ctx, session/6)
+	ctx, cancel := context.WithTimeout(ctx, lease/3)
 	defer cancel()
 	sent := g.cfg.Now() // P1: the promise binds from when the question is heard, which is later
 	err := g.cfg.Agent.Promise(ctx, p.Agent, agent.PromiseRequest{
-		Service: service, Token: token, By: g.cfg.Node, Of: p.Node, Machine: p.Machine, For: election.PromiseLength(session),
+		Service: service, Token: token, By: g.cfg.Node, Of: p.Node, Machine: p.Machine, For: election.PromiseLength(lease),
 	})
-	return sent + election.PromiseReach(session), err
+	return sent + election.PromiseReach(lease), err
 }
 
 // stretch extends the deadline for the terms that may go on, and ends the others.
-func (k *keeper) stretch(ctx context.Context, session time.Duration) {
+func (k *keeper) stretch(ctx context.Context, lease time.Duration) {
 	k.mu.lock()
 	defer k.mu.unlock()
 	now, backed := k.cfg.Now(), k.cfg.Session.Backed()
@@ -125,7 +124,7 @@ func (k *keeper) stretch(ctx context.Context, session time.Duration) {
 	for t, o := range k.terms {
 		limit := max(backed, o.reach(now))
 		deadline = min(deadline, limit)
-		k.wane(ctx, t, o, limit-now, session)
+		k.wane(ctx, t, o, limit-now, lease)
 	}
 	if deadline > max(k.told, backed) {
 		k.cfg.Show(deadline, true)
@@ -137,13 +136,13 @@ func (k *keeper) stretch(ctx context.Context, session time.Duration) {
 
 // wane ends one term whose own time is nearly over while other terms go on: its programs are asked to end, then killed, early enough to
 // be proved dead in time. Without that proof no term goes on. The caller holds mu.
-func (k *keeper) wane(ctx context.Context, t Term, o *otherPromises, left, session time.Duration) {
-	if left <= election.StopEarly(session) && !o.ended {
+func (k *keeper) wane(ctx context.Context, t Term, o *otherPromises, left, lease time.Duration) {
+	if left <= election.StopEarly(lease) && !o.ended {
 		o.ended = true
 		k.cfg.Log.Warn("the other nodes have not agreed, and the service stops when the lease ends (failsafe)", "service", t.Name())
 		t.End(election.ErrLeaseEnding)
 	}
-	if left <= election.KillEarly(session) && !o.killed {
+	if left <= election.KillEarly(lease) && !o.killed {
 		o.killed = true
 		if kill := t.Killer(); kill != nil {
 			k.helpers.Go(func() { kill(ctx) })
@@ -164,11 +163,11 @@ func (k *keeper) promised(now time.Duration) (names []string) {
 
 // findQuorum looks for ZooKeeper by another connection than our session's, while the session relies on promises. P6: otherwise nodes that
 // rely on each other's promises would not notice that ZooKeeper is back.
-func (k *keeper) findQuorum(ctx context.Context, now, session time.Duration) {
+func (k *keeper) findQuorum(ctx context.Context, now, lease time.Duration) {
 	k.mu.lock()
 	due := k.held && now >= k.look
 	if due {
-		k.look = now + session // until it is known
+		k.look = now + 2*lease // until it is known
 	}
 	k.mu.unlock()
 	if !due {
@@ -177,10 +176,10 @@ func (k *keeper) findQuorum(ctx context.Context, now, session time.Duration) {
 	k.helpers.Go(func() {
 		sent := k.cfg.Now()
 		if k.cfg.Session.HasQuorum(ctx) {
-			k.cfg.Promises.Acked(sent, session)
+			k.cfg.Promises.Acked(sent, lease)
 		}
 		k.mu.lock()
 		defer k.mu.unlock()
-		k.look = sent + election.GoneAfter(session)/2
+		k.look = sent + election.GoneAfter(lease)/2
 	})
 }

@@ -38,7 +38,7 @@ func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim,
 	defer func() { enough(); <-done }()
 	session := g.cfg.Session
 	a := attendance{gone: map[election.Peer]time.Time{}}
-	look := time.NewTicker(session.Timeout())
+	look := time.NewTicker(2 * session.LeaseLength())
 	defer look.Stop()
 	listed, first := []election.Peer(nil), true
 	var now []election.Peer
@@ -53,7 +53,7 @@ func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim,
 		case <-ctx.Done():
 			return
 		}
-		if all := a.count(now, awayPatience*session.Timeout()); first || !slices.Equal(all, listed) {
+		if all := a.count(now, 2*awayPatience*session.LeaseLength()); first || !slices.Equal(all, listed) {
 			first, listed = false, all
 			// Wait until the deadline is ZooKeeper's own: a listed member relies on being asked before each extension, and was not
 			// asked about the one in force.

@@ -35,7 +35,7 @@ func (o *otherPromises) reach(now time.Duration) time.Duration {
 	if !ok {
 		return 0
 	}
-	end := now + election.PromiseReach(o.claim.Session())
+	end := now + election.PromiseReach(o.claim.Lease())
 	for _, p := range all {
 		end = min(end, o.until[p])
 	}
@@ -49,7 +49,7 @@ func (o *otherPromises) due(now time.Duration) (peers []election.Peer) {
 		return nil
 	}
 	for _, p := range all {
-		if !o.asked[p] && o.until[p] <= now+election.PromiseReach(o.claim.Session())/2 {
+		if !o.asked[p] && o.until[p] <= now+election.PromiseReach(o.claim.Lease())/2 {
 			peers = append(peers, p)
 		}
 	}

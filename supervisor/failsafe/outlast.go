@@ -19,15 +19,15 @@ func (g *Gate) Outlasts(t Term) time.Duration {
 	g.mu.lock()
 	defer g.mu.unlock()
 	o, now := g.terms[t], g.cfg.Now()
-	if !g.held || o == nil || o.ended || o.killed || o.reach(now) < g.told || !reclaimable(g.told-now, g.cfg.Session.Timeout()) {
+	if !g.held || o == nil || o.ended || o.killed || o.reach(now) < g.told || !reclaimable(g.told-now, g.cfg.Session.LeaseLength()) {
 		return 0
 	}
 	return g.told
 }
 
 // reclaimable reports whether so much time is enough to take a lock again, and otherwise to prove a death.
-func reclaimable(left, session time.Duration) bool {
-	return left > election.StopEarly(session)+election.KillEarly(session)
+func reclaimable(left, lease time.Duration) bool {
+	return left > election.StopEarly(lease)+election.KillEarly(lease)
 }
 
 // Cover counts a term whose session has expired, and which goes on by promises until then.
@@ -35,7 +35,7 @@ func (g *Gate) Cover(t Term, until time.Duration) {
 	g.mu.lock()
 	defer g.mu.unlock()
 	o := newOtherPromises(nil)
-	if reclaimable(until-g.cfg.Now(), g.cfg.Session.Timeout()) {
+	if reclaimable(until-g.cfg.Now(), g.cfg.Session.LeaseLength()) {
 		o.cover = until
 	} // else its lease is the previous one, and it cannot move to this one's
 	g.terms[t] = o
@@ -49,7 +49,7 @@ func (g *Gate) Covered(t Term) (until time.Duration) {
 	if o == nil || o.cover == 0 {
 		return 0
 	}
-	return o.cover - election.StopEarly(g.cfg.Session.Timeout())
+	return o.cover - election.StopEarly(g.cfg.Session.LeaseLength())
 }
 
 // Reclaimed notes that a term has its lock again: from now on ZooKeeper backs its lease.

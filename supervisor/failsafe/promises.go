@@ -114,7 +114,7 @@ func (p *Promises) Binding(service string, me election.Peer, previous *election.
 	if !previous.Failsafe.Binds() {
 		return p.Bound(service), nil
 	}
-	inherited, known := p.Inherited(time.Duration(previous.SessionMs) * time.Millisecond)
+	inherited, known := p.Inherited(time.Duration(previous.LeaseMs) * time.Millisecond)
 	if !known || !previous.Failsafe.Lists(me) {
 		return 0, fmt.Errorf("%w (nodes in its record: %d)", ErrUnlisted, len(previous.Failsafe.Members))
 	}

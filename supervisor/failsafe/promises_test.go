@@ -9,14 +9,14 @@ import (
 	"understudy/fencing/agent"
 )
 
-const aSession = 6 * time.Second
+const aLease = 3 * time.Second
 
-var asks = agent.PromiseRequest{Service: "db", Token: 41, By: "a", Of: "b", For: election.PromiseLength(aSession)}
+var asks = agent.PromiseRequest{Service: "db", Token: 41, By: "a", Of: "b", For: election.PromiseLength(aLease)}
 
 // A node promises if it sees no ensemble and does not start the service itself; from then on it is bound.
 func TestPromiseIsGivenOnlyByWhoCanKeepIt(t *testing.T) {
 	p := NewPromises()
-	p.Acked(100*time.Second, aSession)
+	p.Acked(100*time.Second, aLease)
 	if err := p.Give(asks, 101*time.Second); err == nil || p.Bound("db") != 0 {
 		t.Error("promised though ZooKeeper was there a second ago")
 	}
@@ -56,8 +56,8 @@ func TestAPromiseToAnotherTermBinds(t *testing.T) {
 // no delay is a proof for it.
 func TestPreviousPromisesBind(t *testing.T) {
 	me, p := election.Peer{Node: "b", Machine: "m-b", Agent: "b:1"}, NewPromises()
-	plain := &election.BreadCrumb{SessionMs: aSession.Milliseconds()}
-	listed := &election.BreadCrumb{SessionMs: aSession.Milliseconds(), Failsafe: &election.Failsafe{Members: []election.Peer{me}}}
+	plain := &election.BreadCrumb{LeaseMs: aLease.Milliseconds()}
+	listed := &election.BreadCrumb{LeaseMs: aLease.Milliseconds(), Failsafe: &election.Failsafe{Members: []election.Peer{me}}}
 	if _, err := p.Binding("db", me, listed); !errors.Is(err, ErrUnlisted) {
 		t.Errorf("nobody listens here yet, so another may be promising: %v", err)
 	}
@@ -80,7 +80,7 @@ func TestPreviousPromisesBind(t *testing.T) {
 		"another node": {Node: "c", Machine: "m-b", Agent: "b:1"}, "another machine": {Node: "b", Machine: "m-c", Agent: "b:1"},
 		"another address": {Node: "b", Machine: "m-b", Agent: "c:1"}, "no machine": {Node: "b", Agent: "b:1"},
 	} {
-		crumb := &election.BreadCrumb{SessionMs: aSession.Milliseconds(), Failsafe: &election.Failsafe{Members: []election.Peer{other}}}
+		crumb := &election.BreadCrumb{LeaseMs: aLease.Milliseconds(), Failsafe: &election.Failsafe{Members: []election.Peer{other}}}
 		if _, err := p.Binding("db", me, crumb); !errors.Is(err, ErrUnlisted) {
 			t.Errorf("%s is taken for this one: %v", name, err)
 		}

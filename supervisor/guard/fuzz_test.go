@@ -24,7 +24,7 @@ func FuzzOrders(f *testing.F) {
 			switch {
 			case ended && (!l.ended || l.deadline != deadline):
 				t.Fatalf("revived by %+v", m)
-			case l.deadline < deadline && m.Op != OpShorten:
+			case l.deadline < deadline:
 				t.Fatalf("shortened by %+v", m)
 			case p.count() < boxes && m.Op != OpShed && m.Op != OpDrop:
 				t.Fatalf("lost sight of a box by %+v", m)

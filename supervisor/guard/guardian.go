@@ -206,12 +206,16 @@ func (g *Guardian) obey(now time.Duration, m *Message) error {
 	// P3: the deadline counts, not when its timer is noticed. A later deadline that was sent before this one passed, and
 	// is read only now since this process was stopped, is as good as one that was read in time: it says until when, not for
 	// how long.
-	if m.Op != OpExtend && m.Op != OpShorten && l.over(now) {
+	if m.Op != OpExtend && l.over(now) {
 		g.end(now, l, ranOut)
 	}
 	switch m.Op {
-	case OpExtend, OpShorten:
-		return l.move(m)
+	case OpExtend:
+		if l.ended {
+			return ErrLeaseEnded
+		}
+		l.deadline = max(l.deadline, m.Deadline)
+		return nil
 	case OpEnd:
 		g.end(now, l, m.Why)
 		return nil

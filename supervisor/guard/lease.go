@@ -48,24 +48,6 @@ func (all *leases) begin(l *lease) {
 	*all = slices.Insert(*all, i, l)
 }
 
-// move sets the lease's deadline: to a later point, or, if the session was granted less, to an earlier one.
-func (l *lease) move(m *Message) error {
-	if l.ended {
-		return ErrLeaseEnded
-	}
-	if m.Op == OpExtend {
-		l.deadline = max(l.deadline, m.Deadline)
-		return nil
-	}
-	if l.deadline > 0 {
-		l.deadline = min(l.deadline, m.Deadline)
-	}
-	for _, t := range l.trees {
-		t.after = min(t.after, m.Grace)
-	}
-	return nil
-}
-
 // end orders every death at once, before looking at any.
 func (g *Guardian) end(now time.Duration, l *lease, why string) {
 	if l.ended {

@@ -22,7 +22,6 @@ const (
 	OpTwin     Op = "twin"     // the other guardian, which comes along
 	OpBegin    Op = "begin"    // a new epoch, with the ticket that closes its session
 	OpExtend   Op = "extend"   // the epoch's deadline
-	OpShorten  Op = "shorten"  // the same, earlier than it was; Grace is until when after it a death has to be proved
 	OpFinish   Op = "finish"   // the epoch is over and nothing is to be closed
 	OpEnd      Op = "end"      // end the epoch now
 	OpTree     Op = "tree"     // a new tree

@@ -12,17 +12,7 @@ import (
 var (
 	ErrTreeEnded = errors.New("the tree has ended or is being killed")
 	ErrBusy      = errors.New("an action is under way that must end first")
-	// ErrMisfit says that a watchdog would reset the machine too late for a lease that has become shorter, and takes no shorter timeout.
-	ErrMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
-
-	errTooShort = errors.New("the lease is too short for one")
 )
-
-// Fit says what a lease requires of a watchdog.
-type Fit struct {
-	Timeout time.Duration
-	After   time.Duration // the end of the lease: until then a death has to be proved
-}
 
 // State is all that both guardians have to know: leases, trees, and the descriptors that they share with their supervisor.
 type State struct {
@@ -47,7 +37,6 @@ type Lease struct {
 	Ticket   []byte
 	Deadline time.Duration // 0: none has arrived
 	Cause    error         // why it is over; nil while it is not
-	fit      *Fit          // set when the lease became shorter; nil: it did not
 	trees    []*Tree       // in numerical order
 	state    *State
 	done     chan struct{} // closed when it is over
@@ -188,22 +177,6 @@ func (s *State) Extend(now time.Duration, number uint64, deadline time.Duration)
 	l.Deadline = deadline
 	s.to.broadcast(&Message{Op: OpExtend, Epoch: number, Deadline: deadline})
 	return nil
-}
-
-// Shorten moves an epoch's deadline to an earlier point.
-func (s *State) Shorten(now time.Duration, number uint64, deadline time.Duration, fit Fit) (seq uint64, err error) {
-	l, err := s.live(now, number)
-	if err != nil {
-		return 0, err
-	}
-	if l.Deadline > 0 {
-		l.Deadline = min(l.Deadline, deadline)
-	}
-	l.fit = &fit
-	for _, t := range l.trees {
-		t.after = min(t.after, fit.After)
-	}
-	return s.to.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), nil
 }
 
 // Finish forgets an epoch whose trees have all ended; guardians then do not close its session.

@@ -129,12 +129,6 @@ func (t *Tree) Arm(now, after time.Duration) (seq uint64, err error) {
 	if t.dead {
 		return 0, ErrTreeEnded
 	}
-	if f := t.lease.fit; f != nil {
-		if t.lease.state.Fed() > f.Timeout {
-			return 0, ErrMisfit
-		}
-		after = min(after, f.After)
-	}
 	t.armed, t.after = true, after // also on a failure: one guardian may know it
 	return t.lease.state.to.ask(now, t.arming()), nil
 }

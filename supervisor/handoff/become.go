@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
@@ -30,7 +29,7 @@ type Sender struct {
 // fresh tells whether the lease was extended not long ago: the rest of it has to suffice for the exec and for the next image's first
 // heartbeat.
 func (s Sender) fresh() bool {
-	return s.Backed()-s.Now() > election.LeaseLength(s.Timeout())/2
+	return s.Backed()-s.Now() > s.LeaseLength()/2
 }
 
 // plain fails while the guardians know another deadline than ZooKeeper's own. P3: the next image does not know of that, and would start

@@ -18,12 +18,10 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// guardians learn of a shorter lease once deaf is closed.
+// guardians learn of a deadline once told is closed.
 type guardians struct{ told chan struct{} }
 
-func (g guardians) Shorten(context.Context, time.Duration, time.Duration) error { <-g.told; return nil }
-
-func (guardians) Extend(time.Duration) error { return nil }
+func (g guardians) Extend(time.Duration) error { <-g.told; return nil }
 
 // guard hands over at once.
 type guard struct{ host.Guard }
@@ -60,8 +58,8 @@ func TestNothingIsHandedOverWhileTheDeadlineIsNotZooKeepersOwn(t *testing.T) {
 			g := guardians{told: make(chan struct{})}
 			s := sender(g)
 			told := make(chan error, 1)
-			if c.busy || c.another { // a lease that is over ends at its first moment for the guardians, and before that for ZooKeeper
-				go func() { told <- s.Gate.Shorten(t.Context()) }()
+			if c.busy || c.another { // the lease is over for ZooKeeper
+				go func() { told <- s.Gate.Extend(time.Hour) }()
 			} else {
 				told <- nil
 			}

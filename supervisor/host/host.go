@@ -52,7 +52,6 @@ type Guard interface {
 	Begin(epoch uint64, ticket []byte) error
 	Finish(epoch uint64) error
 	Extend(epoch uint64, deadline time.Duration) error
-	Shorten(ctx context.Context, epoch uint64, deadline time.Duration, w child.Watchdog) error
 	Cause(epoch uint64) error
 	// HandOver calls do while nothing of the guardians, of one lease and so many trees, changes; Adopted finds a tree in what was
 	// handed over.

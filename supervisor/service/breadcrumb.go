@@ -87,7 +87,7 @@ func (b *breadcrumb) witness() witness.Prover {
 func (b *breadcrumb) target(p *election.BreadCrumb, token int64) fencing.Target {
 	return fencing.Target{
 		Root: b.root, Service: b.trees.service, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: token,
-		GuardianPid: p.GuardianPid, Address: p.Agent, SessionTimeout: time.Duration(p.SessionMs) * time.Millisecond,
+		GuardianPid: p.GuardianPid, Address: p.Agent,
 		Session: p.Session, Tree: p.Tree, Seen: seenOf(p.Leftover), Survive: p.Survive,
 	}
 }

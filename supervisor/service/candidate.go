@@ -54,7 +54,7 @@ func (t *stay) Joined(ctx context.Context) {
 		case <-watching.Done():
 		}
 	})
-	wg.Go(func() { v.inbox.watchdog.checkUntilArmable(watching, t.s.Timeout) })
+	wg.Go(func() { v.inbox.watchdog.checkUntilArmable(watching, t.s.LeaseLength) })
 	if v.copy != nil {
 		wg.Go(func() { t.compareCopies(watching, cand) })
 		unsaid = t.s.Self.SayAt(v.name, v.copy.at)
@@ -130,11 +130,11 @@ func (t *stay) leavePrevious(ctx context.Context) {
 func (t *stay) Quarantine(ctx context.Context) role.Event {
 	v := t.v
 	began, grace := time.Now(), v.conf.GraceDelay
-	span := t.s.Longest() + grace
+	span := election.PromiseLength(t.s.Longest()) + grace
 	v.log.Warn("ZooKeeper's data of this service is new, or may be set back: waiting until any earlier lease has ended", "wait", span)
 	v.view.note = fmt.Sprintf("ZooKeeper's data of this service is new, or may be set back: it waits %v, until any earlier lease has ended", span)
 	v.view.announce()
-	for left := span; left > 0; left = t.s.Longest() + grace - time.Since(began) { // a node with a longer one may have come back meanwhile
+	for left := span; left > 0; left = election.PromiseLength(t.s.Longest()) + grace - time.Since(began) { // a node with a longer one may have come back meanwhile
 		if !wait.For(ctx, left) {
 			return role.Event{Kind: role.StayOver} // the next session waits again, from the start
 		}

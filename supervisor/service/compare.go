@@ -43,7 +43,7 @@ type comparing struct {
 // compareCopies tells the other nodes of this node's copy, has it follow whoever is promoted, and compares the copies while nobody is, until
 // ctx ends.
 func (t *stay) compareCopies(ctx context.Context, cand *election.Candidate) {
-	c := &comparing{v: t.v, all: cand.Copies(), beats: t.s.Timeout() / 6}
+	c := &comparing{v: t.v, all: cand.Copies(), beats: t.s.LeaseLength() / 3}
 	pause := compareSoon
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdPatience)

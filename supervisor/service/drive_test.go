@@ -88,8 +88,6 @@ type patient struct{}
 
 func (patient) Extend(time.Duration) error { return nil }
 
-func (patient) Shorten(context.Context, time.Duration, time.Duration) error { return nil }
-
 // P2: a term that could not go on in this image before another one asks for it is handed on unchanged. If it has to end instead, it ends
 // with proof, as any other.
 func TestATermThatHasNotGoneOnYetIsHandedOnOrEnded(t *testing.T) {
@@ -104,7 +102,7 @@ func TestATermThatHasNotGoneOnYetIsHandedOnOrEnded(t *testing.T) {
 			stay.candidacy.cand = &election.Candidate{}
 			ctx, end := context.WithCancelCause(t.Context())
 			unlock, _ := gate.TryPlain()
-			go func() { _ = gate.Shorten(t.Context()) }() // then the deadline is not ZooKeeper's own
+			go func() { _ = gate.Extend(time.Hour) }() // then the deadline is not ZooKeeper's own
 			synctest.Wait()
 			reported := make(chan role.Event, 1)
 			go func() { reported <- stay.Resume(ctx) }()

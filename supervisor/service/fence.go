@@ -228,7 +228,7 @@ func (t *stay) mayOutlast(of *election.BreadCrumb) bool {
 	if of.Node == self.Node && of.Machine == self.Machine {
 		return false
 	}
-	inherited, known := v.node.Promises.Inherited(time.Duration(of.SessionMs) * time.Millisecond)
+	inherited, known := v.node.Promises.Inherited(time.Duration(of.LeaseMs) * time.Millisecond)
 	if !known {
 		return v.view.agent != "" // else nobody has ever promised anything here
 	}

@@ -96,18 +96,18 @@ func TestOwnPromiseIsSatOut(t *testing.T) {
 func TestNoDelayIsAProofForWhoWasNeverAsked(t *testing.T) {
 	me := election.Peer{Node: "a", Machine: "m1", Agent: "a:1"}
 	goesOn := func(members ...election.Peer) *election.BreadCrumb {
-		return &election.BreadCrumb{SessionMs: 6000, Failsafe: &election.Failsafe{Members: members}}
+		return &election.BreadCrumb{LeaseMs: 6000, Failsafe: &election.Failsafe{Members: members}}
 	}
 	for name, c := range map[string]struct {
 		crumb *election.BreadCrumb
 		no    bool
 		grace time.Duration
 	}{
-		"it needs nobody's":   {&election.BreadCrumb{SessionMs: 6000}, false, 2 * time.Second},
+		"it needs nobody's":   {&election.BreadCrumb{LeaseMs: 6000}, false, 2 * time.Second},
 		"it lists this node":  {goesOn(me), false, 4 * time.Second},
 		"it lists another":    {goesOn(election.Peer{Node: "b", Machine: "m2", Agent: "b:1"}), true, 2 * time.Second},
-		"an effect is left":   {&election.BreadCrumb{SessionMs: 6000, Effects: election.Effects{Left: election.EffectsLeft{"vip"}}}, true, 2 * time.Second},
-		"and it lists us all": {&election.BreadCrumb{SessionMs: 6000, Failsafe: &election.Failsafe{Members: []election.Peer{me}}, Effects: election.Effects{Left: election.EffectsLeft{"vip"}}}, true, 2 * time.Second},
+		"an effect is left":   {&election.BreadCrumb{LeaseMs: 6000, Effects: election.Effects{Left: election.EffectsLeft{"vip"}}}, true, 2 * time.Second},
+		"and it lists us all": {&election.BreadCrumb{LeaseMs: 6000, Failsafe: &election.Failsafe{Members: []election.Peer{me}}, Effects: election.Effects{Left: election.EffectsLeft{"vip"}}}, true, 2 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			v := made(t, Conf{}, func(n *LocalNode) { n.Machine = clock{began: time.Now()} })

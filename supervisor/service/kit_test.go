@@ -167,7 +167,7 @@ func (e *ensemble) connected(do func(*zk.Conn) error) {
 func (e *ensemble) session(f func(context.Context, *election.Session) error) {
 	e.t.Helper()
 	of := election.New(election.Config{
-		Servers: []string{"zk:2181"}, Root: "/understudy", Timeout: e.timeout, Node: e.self, Logger: e.log, Now: e.Now, Seen: e.seen,
+		Servers: []string{"zk:2181"}, Root: "/understudy", Lease: e.timeout, Node: e.self, Logger: e.log, Now: e.Now, Seen: e.seen,
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) { return e.dial(), ctx.Err() },
 	})
 	err := of.Open(e.t.Context(), f)

@@ -52,7 +52,7 @@ func TestAPreferredNodeIsWaitedFor(t *testing.T) {
 	}
 }
 
-// One that did not take a free lock may have lost power in a session that is longer than this node's own: its znode lasts as long as that.
+// One that did not take a free lock may have lost power with a lease that is longer than this node's own: its znode lasts twice as long as that.
 func TestAPreferredNodeCountsAsGoneForAsLongAsItsSessionMayLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk := newEnsemble(t)
@@ -66,8 +66,8 @@ func TestAPreferredNodeCountsAsGoneForAsLongAsItsSessionMayLast(t *testing.T) {
 			for stay.polite() {
 				time.Sleep(graceForPreferred)
 			}
-			if after, there := v.mem.preference.rival(time.Now(), stay.candidacy.intents); !there || after != longest {
-				t.Errorf("%v, %v, and the longest session is %v", after, there, longest)
+			if after, there := v.mem.preference.rival(time.Now(), stay.candidacy.intents); !there || after != 2*longest {
+				t.Errorf("%v, %v, and the longest lease is %v", after, there, longest)
 			}
 			return nil
 		})

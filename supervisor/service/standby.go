@@ -166,7 +166,7 @@ func (t *stay) polite() bool {
 	wait := v.mem.preference.graceForOthers(time.Now(), t.candidacy.intents)
 	patience := wait
 	if bound := v.node.Promises.Bound(v.name); bound > 0 && bound > v.node.Machine.Now() { // it could not start the program yet, and whoever runs it may want its lock back
-		patience = max(wait, election.GoneAfter(t.s.Timeout()))
+		patience = max(wait, election.GoneAfter(t.s.LeaseLength()))
 	}
 	if patience > 0 && !t.candidacy.opening.Ours() {
 		if t.candidacy.polite.IsZero() {
@@ -176,7 +176,7 @@ func (t *stay) polite() bool {
 			return true
 		}
 		if wait > 0 {
-			v.mem.preference.rivalBy = time.Now().Add(t.s.Longest())
+			v.mem.preference.rivalBy = time.Now().Add(2 * t.s.Longest())
 		}
 	}
 	t.candidacy.polite = time.Time{}

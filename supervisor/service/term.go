@@ -69,7 +69,7 @@ func (t *stay) over(ctx context.Context) role.Event {
 	}
 	e, _ := role.Ends{
 		LockLost: wait.Closed(t.term.lost) || is(election.ErrLost), Expired: is(election.ErrExpired),
-		LeaseEnding: is(election.ErrLeaseEnding, election.ErrShortened, election.ErrTorn, election.ErrUnresolved, ErrGuard),
+		LeaseEnding: is(election.ErrLeaseEnding, election.ErrTorn, election.ErrUnresolved, ErrGuard),
 		StayOver:    true, Handing: is(ErrHandover),
 	}.Rank()
 	return e
@@ -135,7 +135,7 @@ func (t *stay) Arm(ctx context.Context) role.Event {
 	if e := t.takeCopy(ctx); e.Kind != role.Armed {
 		return e
 	}
-	if e := t.arm(ctx, t.s.Timeout()); e.Kind != role.Armed {
+	if e := t.arm(ctx, t.s.LeaseLength()); e.Kind != role.Armed {
 		return e
 	}
 	t.term.entry.noteStart()

@@ -31,7 +31,7 @@ func TestNothingIsStartedAgainOnceTheTermEnds(t *testing.T) {
 // A session that cannot go on is not an order to stop: the history does not say so, and `run --once` goes on.
 func TestASessionThatCannotGoOnIsNoOrderToStop(t *testing.T) {
 	for why, want := range map[error]role.EventKind{
-		election.ErrShortened: role.LeaseEnding, election.ErrTorn: role.LeaseEnding, election.ErrLeaseEnding: role.LeaseEnding,
+		election.ErrTorn: role.LeaseEnding, election.ErrLeaseEnding: role.LeaseEnding,
 		election.ErrUnresolved: role.LeaseEnding, ErrGuard: role.LeaseEnding, election.ErrExpired: role.Expired, election.ErrLost: role.LockLost, ErrHandover: role.HandAsked,
 		context.Canceled: role.StopAsked,
 	} {

@@ -13,10 +13,10 @@ import (
 )
 
 // deviceIn returns the settings of the watchdog's device in a session.
-func deviceIn(session time.Duration, w *config.Watchdog) (child.Watchdog, error) {
-	d := child.Watchdog{Path: w.Device, Timeout: election.Watchdog(session), After: election.AfterLease(session)}
+func deviceIn(lease time.Duration, w *config.Watchdog) (child.Watchdog, error) {
+	d := child.Watchdog{Path: w.Device, Timeout: election.Watchdog(lease), After: election.AfterLease(lease)}
 	if d.Timeout <= 0 {
-		return d, fmt.Errorf("the session timeout of %v, which ZooKeeper granted, is too short for a watchdog", session)
+		return d, fmt.Errorf("a lease of %v is too short for a watchdog", lease)
 	}
 	return d, nil
 }
@@ -36,14 +36,14 @@ func (a *armable) required() bool {
 }
 
 // checkUntilArmable checks whether the watchdog can be armed, and retries while it cannot.
-func (a *armable) checkUntilArmable(ctx context.Context, session func() time.Duration) {
+func (a *armable) checkUntilArmable(ctx context.Context, lease func() time.Duration) {
 	if !a.required() {
 		return
 	}
 	for {
 		if was := a.found.read(); !was.known || was.why != "" {
 			now := fitness{known: true}
-			w, err := deviceIn(session(), a.watchdog)
+			w, err := deviceIn(lease(), a.watchdog)
 			if err == nil {
 				err = a.guard().CheckWatchdog(ctx, w)
 			}

@@ -53,25 +53,25 @@ func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
 	for name, c := range map[string]struct {
 		watchdog *config.Watchdog
 		err      error
-		session  time.Duration
+		lease    time.Duration
 		want     role.EventKind
 		armed    bool
 	}{
-		"armed":                {required, nil, 6 * time.Second, role.Armed, true},
-		"required, broken":     {required, broken, 6 * time.Second, role.Unarmed, true},
-		"required, too short":  {required, nil, 2 * time.Second, role.Unarmed, false},
-		"automatic, broken":    {automatic, broken, 6 * time.Second, role.Armed, true},
-		"automatic, too short": {automatic, nil, 2 * time.Second, role.Armed, false},
-		"lease ended":          {automatic, child.ErrLeaseEnded, 6 * time.Second, role.LeaseOver, true},
-		"off":                  {nil, broken, 6 * time.Second, role.Armed, false},
+		"armed":                {required, nil, 4 * time.Second, role.Armed, true},
+		"required, broken":     {required, broken, 4 * time.Second, role.Unarmed, true},
+		"required, too short":  {required, nil, time.Second, role.Unarmed, false},
+		"automatic, broken":    {automatic, broken, 4 * time.Second, role.Armed, true},
+		"automatic, too short": {automatic, nil, time.Second, role.Armed, false},
+		"lease ended":          {automatic, child.ErrLeaseEnded, 4 * time.Second, role.LeaseOver, true},
+		"off":                  {nil, broken, 4 * time.Second, role.Armed, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := &watched{err: c.err}
 			v := guarded(t, c.watchdog, k)
-			if e := v.testStay(t.Context(), Session{}, k).arm(t.Context(), c.session); e.Kind != c.want {
+			if e := v.testStay(t.Context(), Session{}, k).arm(t.Context(), c.lease); e.Kind != c.want {
 				t.Errorf("%v, want %v", e.Kind, c.want)
 			}
-			whole := child.Watchdog{Path: "/dev/w", Timeout: 2 * time.Second, After: 200 * time.Millisecond}
+			whole := child.Watchdog{Path: "/dev/w", Timeout: 2 * time.Second, After: 160 * time.Millisecond}
 			if armed := k.got == whole; armed != c.armed {
 				t.Errorf("armed with %+v", k.got)
 			}

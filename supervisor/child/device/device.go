@@ -120,22 +120,6 @@ func (fd descriptor) start() error {
 	return unix.IoctlSetPointerInt(int(fd), unix.WDIOC_SETOPTIONS, unix.WDIOS_ENABLECARD)
 }
 
-// Retime sets an open device to a shorter timeout.
-func (d *Device) Retime(wanted time.Duration) error {
-	return wire.Using(d.File, func(fd int) error {
-		if err := descriptor(fd).setTimeout(int(wanted / time.Second)); err != nil {
-			return fmt.Errorf("set its timeout to %v: %w", wanted, err)
-		}
-		seconds, err := descriptor(fd).timeout()
-		got := time.Duration(seconds) * time.Second
-		if err != nil || got < time.Second || got > wanted {
-			return errors.Join(fmt.Errorf("it set a timeout of %v instead of %v", got, wanted), err)
-		}
-		d.Timeout = got
-		return nil
-	})
-}
-
 // Close closes the device, and stops it if no other process holds it.
 func (d *Device) Close() error {
 	_, err := d.File.WriteString(Farewell)

@@ -17,9 +17,8 @@ type Snapshot struct {
 
 // Use is how a config uses the ensemble.
 type Use struct {
-	Session time.Duration // asked for
-	Floor   time.Duration
-	Grace   time.Duration // the longest of all services
+	Lease time.Duration
+	Grace time.Duration // the longest of all services
 }
 
 // Findings is what follows for failovers, in sentences.
@@ -113,29 +112,14 @@ func (r Snapshot) size(v *Findings) {
 }
 
 func (r Snapshot) timing(use Use, v *Findings) {
-	least, most := r.bounds()
-	if len(least) > 1 || len(most) > 1 {
-		v.Warnings = append(v.Warnings, "the servers grant different session timeouts: at a reconnect a session may get shorter, and its programs stop sooner. Give all servers the same bounds")
-	}
-	granted := max(min(use.Session, most[0]), least[len(least)-1])
-	if granted != use.Session {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("session_timeout is %v, and the servers grant %v to %v: sessions last %v, and programs stop after %v without ZooKeeper",
-			use.Session, least[len(least)-1], most[0], granted, election.LeaseLength(election.Counted(granted, use.Floor)).Round(100*time.Millisecond)))
-	}
-	v.Notes = append(v.Notes, fmt.Sprintf("a lost host is taken over after up to %v: %v of grace included",
-		election.Takeover(granted, use.Grace).Round(100*time.Millisecond), use.Grace))
-}
-
-// bounds are the different shortest and longest timeouts that the servers grant, in order.
-func (r Snapshot) bounds() (least, most []time.Duration) {
 	for _, s := range r.Servers {
-		if s.Error == "" {
-			least, most = append(least, s.Least), append(most, s.Most)
+		if s.Error == "" && s.Most < use.Lease {
+			v.Warnings = append(v.Warnings, fmt.Sprintf("%s grants sessions of %v at most, less than the lease of %v: a short outage already moves services. Raise maxSessionTimeout there",
+				s.Address, s.Most, use.Lease))
 		}
 	}
-	slices.Sort(least)
-	slices.Sort(most)
-	return slices.Compact(least), slices.Compact(most)
+	v.Notes = append(v.Notes, fmt.Sprintf("a lost host is taken over after up to %v: %v of grace included",
+		election.Takeover(use.Lease, use.Grace).Round(100*time.Millisecond), use.Grace))
 }
 
 // purge is the one setting that no server tells.

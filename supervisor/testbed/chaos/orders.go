@@ -111,8 +111,8 @@ const (
 
 // cluster is the part of a config that operators need, too.
 func (w *world) cluster(n *node) string {
-	return fmt.Sprintf("node: %s\nzookeeper:\n  servers: [%s]\n  root: %s\n  session_timeout: %v\n  auth: {scheme: digest, file: %q}\n",
-		n.name, strings.Join(w.stage.Servers, ", "), root, session, n.keys.file(zkFile))
+	return fmt.Sprintf("node: %s\nzookeeper:\n  servers: [%s]\n  root: %s\n  lease: %v\n  auth: {scheme: digest, file: %q}\n",
+		n.name, strings.Join(w.stage.Servers, ", "), root, session/2, n.keys.file(zkFile))
 }
 
 func (w *world) config(n *node) string {

@@ -17,7 +17,7 @@ import (
 var movers = []*peer[*pair]{
 	{
 		name: "understudy", settings: "nginx with address: [v4, v6], runs where the addresses are; session timeout 6 s, grace 1 s, three ZooKeeper servers with tickTime 500 ms",
-		needs: []string{"nginx"}, version: func() string { return "this tree" }, servers: addressUnderstudies("session_timeout: 6s", "\n    grace_delay: 1s"),
+		needs: []string{"nginx"}, version: func() string { return "this tree" }, servers: addressUnderstudies("lease: 3s", "\n    grace_delay: 1s"),
 	},
 	{
 		name: "understudy, profile fast", settings: "the same with profile: fast, which is session timeout 2 s, grace 0.5 s",

@@ -32,7 +32,7 @@ func TestASwitchoverMayFollowAResumptionAtOnce(t *testing.T) {
 
 // A breadcrumb that says no more than it has to is one all the same: who wrote it is fenced by a method, or confirmed dead.
 func TestABreadcrumbWithoutASessionNamesItsNode(t *testing.T) {
-	const crumb = `{"node":"ghost","host":"gone","machine":"%032d","boot":"b","token":5,"guardian_pid":1,"session_timeout_ms":4000}`
+	const crumb = `{"node":"ghost","host":"gone","machine":"%032d","boot":"b","token":5,"guardian_pid":1,"lease_ms":4000}`
 	for name, method := range map[string]string{"method": `["true"]`, "operator": `["false"]`} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, stage(t))

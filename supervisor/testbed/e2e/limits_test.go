@@ -39,7 +39,7 @@ func configOf(t *testing.T, zk string, services ...string) string {
 
 func rewrite(t *testing.T, file, zk string, services ...string) {
 	t.Helper()
-	text := "node: one\nzookeeper: {servers: [\"" + zk + "\"], session_timeout: 12s}\nservices:\n  " + strings.Join(services, "\n  ") + "\n"
+	text := "node: one\nzookeeper: {servers: [\"" + zk + "\"], lease: 6s}\nservices:\n  " + strings.Join(services, "\n  ") + "\n"
 	must(t, os.WriteFile(file+"~", []byte(text), 0o600))
 	must(t, os.Rename(file+"~", file))
 }

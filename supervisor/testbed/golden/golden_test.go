@@ -126,7 +126,7 @@ func begin(t *testing.T) *cluster {
 	t.Cleanup(conn.Close)
 	c.conn = conn
 	nodes := []string{"one", "two"}
-	text := fmt.Sprintf("zookeeper: {servers: [%q], root: %s, session_timeout: 30s, trusted_network: true}\n"+
+	text := fmt.Sprintf("zookeeper: {servers: [%q], root: %s, lease: 5s, trusted_network: true}\n"+
 		"fencing: {agent: {listen: \":1\", secret_file: %q}}\nservices:%snode:\n", c.zk, root, secret, services)
 	for _, node := range nodes {
 		c.http[node] = free(t)
@@ -178,7 +178,7 @@ var (
 
 // fickle are keys whose values are another each time; what is there is their type.
 var fickle = map[string]bool{
-	"pid": true, "config": true, "config_sum": true, "guardian_pid": true, "guardians": true, "token": true, "boot": true, "machine": true, "session": true, "record": true, "session_id": true, "host": true, "version": true,
+	"pid": true, "config": true, "config_sum": true, "guardian_pid": true, "guardians": true, "token": true, "boot": true, "machine": true, "session": true, "record": true, "beat": true, "session_id": true, "host": true, "version": true,
 	"zxid": true, "czxid": true, "order": true, "id": true, "epoch": true, "uptime_seconds": true, "lease_ms": true, "gap_ms": true, "ran_ms": true, "ready_ms": true, "release_ms": true, "container": true, "file": true, "age_ms": true,
 }
 

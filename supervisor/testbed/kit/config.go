@@ -18,8 +18,8 @@ func (p *Play) Config(tb testing.TB, h *Host, zookeeper string, service ...strin
 	tb.Helper()
 	o := p.Options
 	var b strings.Builder
-	fmt.Fprintf(&b, "node: %s\nzookeeper:\n  servers: [%q]\n  root: %s\n  session_timeout: %v\n%s",
-		h.Name, strings.Join(o.ZK, `", "`), o.Root, o.Session, zookeeper)
+	fmt.Fprintf(&b, "node: %s\nzookeeper:\n  servers: [%q]\n  root: %s\n  lease: %v\n%s",
+		h.Name, strings.Join(o.ZK, `", "`), o.Root, o.Session/2, zookeeper)
 	fmt.Fprintf(&b, "services:\n  %s:\n    grace_delay: %v\n", o.Service, o.Grace)
 	for _, line := range service {
 		fmt.Fprintf(&b, "    %s\n", line)

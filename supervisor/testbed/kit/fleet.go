@@ -46,8 +46,8 @@ func (f *Fleet) Add(tb testing.TB, name string) {
 func (f *Fleet) Text(h *Host) string {
 	var b strings.Builder
 	o := f.Options
-	fmt.Fprintf(&b, "node: %s\nzookeeper:\n  servers: [%s]\n  root: %s\n  session_timeout: %v\ndefaults: {grace_delay: %v}\nservices:\n",
-		h.Name, strings.Join(o.ZK, ", "), o.Root, o.Session, o.Grace)
+	fmt.Fprintf(&b, "node: %s\nzookeeper:\n  servers: [%s]\n  root: %s\n  lease: %v\ndefaults: {grace_delay: %v}\nservices:\n",
+		h.Name, strings.Join(o.ZK, ", "), o.Root, o.Session/2, o.Grace)
 	for _, name := range f.Names {
 		fmt.Fprintf(&b, "  %s:\n    %s\n", name, Command(f.Of[name].Child("every="+f.every.String(), "mutex="+f.Of[name].File("mutex"))))
 		if more := f.Keys[name]; more != "" {

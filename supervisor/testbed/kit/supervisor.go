@@ -33,7 +33,7 @@ type Supervisor struct {
 type Options struct {
 	ZK             []string
 	Root, Service  string
-	Session, Grace time.Duration
+	Session, Grace time.Duration // of ZooKeeper: two leases
 	StopTimeout    time.Duration
 	Flags          []string // more of them
 	Binary         string   // the program under test when empty
@@ -48,7 +48,7 @@ func (o Options) args(h *Host) []string {
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
-	}{{"--session-timeout", o.Session}, {"--grace", o.Grace}, {"--stop-timeout", o.StopTimeout}} {
+	}{{"--lease", o.Session / 2}, {"--grace", o.Grace}, {"--stop-timeout", o.StopTimeout}} {
 		if d.value != 0 {
 			args = append(args, d.flag, d.value.String())
 		}

@@ -18,7 +18,7 @@ func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	zk, _ := server(t)
 	web, secret := free(t), write(t, "token", strings.Repeat("t", 32))
-	file := write(t, "u.yaml", fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], session_timeout: 10s, trusted_network: true}\nhttp: {listen: %q, token_file: %s}\n"+
+	file := write(t, "u.yaml", fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], lease: 5s, trusted_network: true}\nhttp: {listen: %q, token_file: %s}\n"+
 		"services: {a: {command: [sleep, '1000']}, b: {command: [sleep, '1000']}}\n", zk, web, secret))
 	start(t, "run", "--config", file)
 	active(t, zk, "a", "n1")
@@ -71,7 +71,7 @@ func TestCommandLines(t *testing.T) {
 		runs(t, "status").wants(t, "no ZooKeeper is named", 2, "--zk is missing: give host:port[,host:port...], set UNDERSTUDY_ZK, or name a file with --config (/etc/understudy/understudy.yaml does not exist)")
 	}
 
-	hour := start(t, "run", "--zk", zk, "--service", "hour", "--session-timeout", "1h", "--", "sleep", "1000")
+	hour := start(t, "run", "--zk", zk, "--service", "hour", "--lease", "0.5h", "--", "sleep", "1000")
 	hour.logs(t, "a session timeout that no server grants", "[WARN]", "grant another session timeout than", "asked=1h0m0s granted=10s", "a lost host is taken over after up to", "programs stop after")
 
 	failing := write(t, "n2.yaml", fmt.Sprintf("node: n2\nzookeeper: {servers: [%q], trusted_network: true}\n"+

@@ -71,7 +71,7 @@ func TestPrograms(t *testing.T) {
 	}
 	taken := listens(t, "")
 	secret := write(t, "secret", strings.Repeat("s", 32))
-	text := fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], session_timeout: 10s, trusted_network: true}\nhttp: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %[2]q, secret_file: %s}}\nservices:\n", server, taken, secret)
+	text := fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], lease: 5s, trusted_network: true}\nhttp: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %[2]q, secret_file: %s}}\nservices:\n", server, taken, secret)
 	for _, c := range cases {
 		text += fmt.Sprintf("  %s: {%s}\n", c.name, c.keys)
 	}
@@ -96,7 +96,7 @@ const endless = "services: {a: {command: [sleep, '100000']}}\n"
 // run runs services with the longest session that the server grants.
 func run(t *testing.T, server, node, more string) (*started, string) {
 	t.Helper()
-	file := write(t, node+".yaml", fmt.Sprintf("node: %s\nzookeeper: {servers: [%q], session_timeout: 10s, trusted_network: true}\n%s", node, server, more))
+	file := write(t, node+".yaml", fmt.Sprintf("node: %s\nzookeeper: {servers: [%q], lease: 5s, trusted_network: true}\n%s", node, server, more))
 	return start(t, "run", "--config", file), file
 }
 
@@ -173,7 +173,7 @@ func leftBehind(t *testing.T, conn *zk.Conn, service, node string) {
 	folder := "/understudy/services/" + service
 	_, err := conn.Create(folder, nil, 0, zk.WorldACL(zk.PermAll))
 	must(t, err)
-	_, err = conn.Create(folder+"/ActiveBreadCrumb", []byte(`{"node": "`+node+`", "host": "`+node+`", "session_timeout_ms": 2000, "since": "2020-01-01T00:00:00Z"}`), 0, zk.WorldACL(zk.PermAll))
+	_, err = conn.Create(folder+"/ActiveBreadCrumb", []byte(`{"node": "`+node+`", "host": "`+node+`", "lease_ms": 2000, "since": "2020-01-01T00:00:00Z"}`), 0, zk.WorldACL(zk.PermAll))
 	must(t, err)
 }
 

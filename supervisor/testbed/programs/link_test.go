@@ -79,7 +79,7 @@ func (s *set) linked(t *testing.T, vip string) {
 		conf := writeNginx(t, dir, "8080", "return 200 "+h.Name)
 		s.files[h.Name] = filepath.Join(dir, h.Name+".yaml")
 		must(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
-zookeeper: {servers: [%s], root: %s, session_timeout: %v}
+zookeeper: {servers: [%s], root: %s, lease: %v}
 services:
   %s:
     command: [/usr/sbin/nginx, -c, %s, -g, "daemon off;"]
@@ -87,7 +87,7 @@ services:
     restart: {delay: 100ms, rejoin_after: 1s}
     ready: {tcp: "127.0.0.1:8080"}
     stop_timeout: 1s
-`, h.Name, strings.Join(s.Servers, ", "), s.root, session, s.service, conf, vip), 0o644))
+`, h.Name, strings.Join(s.Servers, ", "), s.root, session/2, s.service, conf, vip), 0o644))
 	}
 }
 

@@ -96,8 +96,8 @@ func (s *set) example(t *testing.T, h *kit.Host, name string, swaps ...string) {
 	if !ok || !ok2 {
 		t.Fatalf("the example %s names no servers", name)
 	}
-	after = strings.Replace(after, "  session_timeout: 6s", "  # session_timeout: 6s", 1)
-	config = fmt.Sprintf("%s  servers: [%s]\n  root: %s\n  session_timeout: %v\n%s", before, strings.Join(s.Servers, ", "), s.root, session, after)
+	after = strings.Replace(after, "  lease: 3s", "  # lease: 3s", 1)
+	config = fmt.Sprintf("%s  servers: [%s]\n  root: %s\n  lease: %v\n%s", before, strings.Join(s.Servers, ", "), s.root, session/2, after)
 	path := filepath.Join(kit.Open(t, t.TempDir()), h.Name+".yaml")
 	must(t, os.WriteFile(path, []byte(config), 0o644))
 	r := h.Ask(t, "check", "--config", path)
@@ -117,7 +117,7 @@ func (s *set) calm(t *testing.T) {
 	for _, path := range s.files {
 		text, err := os.ReadFile(path)
 		must(t, err)
-		config := strings.Replace(string(text), fmt.Sprint("session_timeout: ", session), fmt.Sprint("session_timeout: ", kit.Calm), 1)
+		config := strings.Replace(string(text), fmt.Sprint("lease: ", session/2), fmt.Sprint("lease: ", kit.Calm/2), 1)
 		must(t, os.WriteFile(path, []byte(config), 0o644))
 	}
 }

@@ -30,7 +30,7 @@ func TestAServicesAddressesMoveWithIt(t *testing.T) {
 		conf := writeNginx(t, dir, "[::]:8080 ipv6only=off", "return 200 "+h.Name)
 		s.files[h.Name] = filepath.Join(dir, h.Name+".yaml")
 		must(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
-zookeeper: {servers: [%s], root: %s, session_timeout: %v}
+zookeeper: {servers: [%s], root: %s, lease: %v}
 services:
   %s:
     command: [/usr/sbin/nginx, -c, %s, -g, "daemon off;"]
@@ -39,7 +39,7 @@ services:
     ready: {tcp: "127.0.0.1:8080"}
     stop_timeout: 1s
     grace_delay: %v
-`, h.Name, strings.Join(s.Servers, ", "), s.root, session, s.service, conf, four, six, grace), 0o644))
+`, h.Name, strings.Join(s.Servers, ", "), s.root, session/2, s.service, conf, four, six, grace), 0o644))
 	}
 	watchBearers(t, four, s.a, s.b)
 	watchBearers(t, six, s.a, s.b)

@@ -29,7 +29,6 @@ type checker struct {
 	first     *Violation
 	calm      bool
 	tally     tally
-	bounds    boundsView
 	sight     sight
 	hand      handView
 	watchdogs watchdogsView
@@ -104,7 +103,7 @@ func newChecker(w *world) *checker {
 		w: w, services: map[string]*serviceView{}, sessions: newSessionsView(),
 		waits: map[string]time.Time{}, tally: tally{cover: Coverage{}, outlasting: outlasting{heard: map[string]bool{}}}, drains: drainsView{}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
 	}
-	c.sight, c.bounds = newSight(c), boundsView{checker: c, grants: map[int64]*granting{}}
+	c.sight = newSight(c)
 	c.watchdogs, c.orphans = watchdogsView{checker: c}, orphansView{c}
 	c.effects = newEffectsView(c)
 	for _, name := range w.plan.services() {

@@ -156,7 +156,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.ZnodeChange) {
 			_ = json.Unmarshal(b.Tree, &v.crumb.tree)
 			v.crumb.node, v.crumb.session, v.crumb.failsafe, v.crumb.leftover = b.Node, b.Session, b.Failsafe, b.Leftover.Known
 			v.crumb.left = len(b.Left) > 0
-			v.crumb.timeout = time.Duration(b.SessionMs) * time.Millisecond
+			v.crumb.timeout = time.Duration(b.LeaseMs) * time.Millisecond
 		}
 	}
 	if !was.there || was.tree == v.crumb.tree {
@@ -180,9 +180,6 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.ZnodeChange) {
 		}
 		// One that is held by its kernel may be outlasted, but neither vouched for nor overlooked on its own machine; nor by whoever
 		// could read that it is alive.
-		if c.bounds.cutShort(p.tree.session) {
-			continue
-		}
 		if !v.crumb.there || !c.spared(v, p) || v.crumb.tree.Boot == was.tree.Boot || was.leftover {
 			c.broken("P2", "the breadcrumb of %s left %v, which was alive", v.name, p)
 		}

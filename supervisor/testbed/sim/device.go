@@ -108,7 +108,7 @@ func (dv *watchdogsView) opened(d *device) {
 // spared tells whether nobody can be blamed for a process: it is held by its kernel and runs no instruction any more. Where a
 // watchdog is required, even that has to be gone in time, but for what an operator or a loss of data cuts short.
 func (c *checker) spared(v *serviceView, p *proc) bool {
-	return c.bounds.cutShort(p.tree.session) || p.doomed && (c.w.plan.Watchdog != watchdogRequired || v.struck[p.token] || c.sessions.lost[p.tree.session])
+	return p.doomed && (c.w.plan.Watchdog != watchdogRequired || v.struck[p.token] || c.sessions.lost[p.tree.session])
 }
 
 // Whether the nodes have watchdogs.
@@ -118,11 +118,14 @@ const (
 	watchdogRequired
 )
 
+// leastWatched is of the shortest lease that may have a watchdog, which counts in whole seconds.
+const leastWatched = 3500 * time.Millisecond
+
 // watchdogs draws whether there are any, and adds what they are for to the episodes that are drawn: in a stream of its own, so
 // that other seeds are what they were.
 func (p *Plan) watchdogs() {
 	r := rand.New(rand.NewPCG(p.Seed, 3))
-	if p.Timeout < 3*time.Second || r.IntN(4) > 0 { // they count in whole seconds, a third of it
+	if p.Timeout < leastWatched || r.IntN(4) > 0 {
 		return
 	}
 	p.Watchdog = pick(r, watchdogAutomatic, watchdogRequired, watchdogRequired)
@@ -174,15 +177,12 @@ func (p *Plan) standstills() {
 	}
 }
 
-// standStill stops a supervisor and both its guardians for a moment: for less than a lease leaves until others take its lock, whatever the
-// servers have granted its session. World.mu is held.
+// standStill stops a supervisor and both its guardians for a moment: for less than a lease leaves until others take its lock. World.mu is held.
 func (hf *hostFaults) standStill(f Fault, inc *incarnation) (done bool) {
 	if inc.guard == nil || !inc.running() {
 		return false
 	}
-	if session := hf.check.sessions.of[inc.node.name]; session != 0 {
-		f.For = min(f.For, hf.check.bounds.counted(session)/8)
-	}
+	f.For = min(f.For, hf.plan.lease(inc.node.index)/4)
 	inc.halt(f.For)
 	for _, s := range inc.guard.guardians {
 		if s != nil && s.running() {

@@ -81,7 +81,7 @@ func (st *stranger) unhaunt() {
 }
 
 func (o *operator) client() election.Config {
-	return election.Config{Servers: o.plan.servers(), Root: root, Timeout: o.plan.Timeout, Logger: hclog.NewNullLogger(), Dial: o.dial}
+	return election.Config{Servers: o.plan.servers(), Root: root, Lease: o.plan.Timeout / 2, Logger: hclog.NewNullLogger(), Dial: o.dial}
 }
 
 // dial is the operator's way to ZooKeeper, which no fault touches.

@@ -66,7 +66,7 @@ func (f Fault) loss() (way, twist int) { return f.Way % lossWays, f.N % lossTwis
 func (sf *serverFaults) loseEnsemble(f Fault) (end func(), done bool) {
 	way, twist := f.loss()
 	sf.mu.Lock()
-	unready := sf.plan.Calm && (!sf.allListed() || !sf.check.bounds.alike() || time.Since(sf.nemesis.hosts.upgraded) < sf.plan.Timeout) // a term that goes on lists them anew
+	unready := sf.plan.Calm && (!sf.allListed() || time.Since(sf.nemesis.hosts.upgraded) < sf.plan.Timeout) // a term that goes on lists them anew
 	if !unready {
 		sf.outages++
 	}

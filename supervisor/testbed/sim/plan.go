@@ -21,7 +21,7 @@ type Plan struct {
 	Services    int
 	InTurn      int // how many requests a supervisor has in turn at once; 0: so many that none waits
 	Servers     int
-	Timeout     time.Duration // of sessions
+	Timeout     time.Duration // of sessions: two leases
 	Tick        time.Duration
 	SyncLimit   int           // ticks after which a server gives up its leader
 	Latency     time.Duration // of the network, at most
@@ -48,9 +48,8 @@ type Plan struct {
 	Watchdog    int           // dogOff, ...
 	Strangers   bool          // clients without credentials reach the servers
 	Regrants    bool          // servers grant now this timeout, now that
-	Asked       time.Duration // the session timeout that is asked for; 0: Timeout
-	Least       time.Duration // the shortest that is granted
-	Floor       time.Duration // what the config says of that; 0: nothing
+	Least       time.Duration // the shortest that is granted then
+	Most        time.Duration // and the longest
 	Sharp       bool          // the threads of a process that thaws wake all at once
 	Undo        time.Duration // services begin with a oneshot, which takes so long at most to be undone; 0: they do not
 	NeedsProof  bool          // and no delay is a proof that it is

@@ -117,7 +117,7 @@ func (c *checker) ends(v *serviceView) {
 	if p.Replicated || v.setBack {
 		return
 	}
-	longer := p.Asked > 0 || p.Regrants || len(c.sessions.meddled) > 0 // a session may outlive the timeout that its node was granted
+	longer := p.Regrants || len(c.sessions.meddled) > 0 // a session may outlive the timeout that its node was granted
 	past := slices.SortedFunc(maps.Values(v.history), func(a, b election.Activation) int { return cmp.Compare(a.Token, b.Token) })
 	for i, a := range past {
 		died, ran := v.died[a.Token]

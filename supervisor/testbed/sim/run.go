@@ -193,7 +193,6 @@ func (co *course) heal() {
 	co.mu.Lock()
 	co.quiet = true
 	clear(co.nemesis.hosts.waylaid)
-	co.check.bounds.regrants = nil
 	for _, n := range co.nodes {
 		n.traps = nil
 		n.armed.Store(0)

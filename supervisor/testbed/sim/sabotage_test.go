@@ -25,8 +25,8 @@ var sabotagesOfTerms = []sabotage{
 		{"election/heartbeat.go", "stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })",
 			"v, err := s.exists(ctx, path)\n		stat := &v.stat"},
 	}},
-	{"lease without slack", []change{
-		{"election/timing.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},
+	{"a lease that is longer than its node tells", []change{
+		{"election/lease.go", "end, extended := sent+l.length, l.extended", "end, extended := sent+l.length*3/2, l.extended"},
 	}},
 	{"treat the previous session's name and lock as ours", []change{
 		{"election/register.go", "		if err == nil && v.exists && v.stat.EphemeralOwner == s.ID() {", "		if err == nil && v.exists {"},
@@ -182,42 +182,10 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/run.go", "	t.run.why = t.run.programs.Wait()\n", "	t.run.why = t.run.programs.Wait()\n	if adopt != nil {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
 	}},
 	{"treat the lease as new after an upgrade", []change{
-		{"election/lease.go", "timeout, longest, end, end-LeaseLength(timeout)\n", "timeout, longest, l.now()+timeout, end-LeaseLength(timeout)\n"},
-	}},
-	{"do not ask for promises sooner when the session timeout shrinks", []change{
-		{"supervisor/failsafe/keep.go", "		case <-g.wake:\n", ""},
-		calms, outages, regrantsInCalm, regrants,
-	}},
-	{"judge ZooKeeper's silence by the previous, longer session timeout", []change{
-		{"supervisor/failsafe/promises.go", "	if sent >= p.newest {\n", "	if sent+election.GoneAfter(session) >= p.seen {\n"},
-		calms, outages, regrantsInCalm, regrants,
-	}},
-	{"do not shorten the lease when the granted timeout shrinks", []change{
-		{"election/lease.go", "	if was > 0 && counted >= was {\n", "	if was > 0 {\n"},
-		regrants,
-	}},
-	{"do not tell the guardians of a shorter lease", []change{
-		{"supervisor/failsafe/gate.go", "	session, end := g.cfg.Session.Timeout(), g.limit()\n", "	if g != nil {\n		return nil\n	}\n	session, end := g.cfg.Session.Timeout(), g.limit()\n"},
-		regrants,
-	}},
-	{"use a longer timeout as soon as it is granted", []change{
-		{"election/lease.go", "	if was > 0 && counted >= was {\n", "	if was > 0 && counted == was {\n"},
-		regrants,
-	}},
-	{"ignore the shortest timeout that servers grant", []change{
-		{"election/grant.go", "	if floor > 0 {\n		return min(granted, floor*12/7)\n", "	if floor < 0 {\n		return min(granted, floor*12/7)\n"},
-		regrants,
-	}},
-	{"do not shorten the watchdog's timeout with the lease", []change{
-		{"supervisor/guard/feeding.go", "	if s.Fed() <= fit.Timeout {\n", "	if s.Fed() >= 0 {\n"},
-		watchdogs, regrants,
-	}},
-	{"guardians ignore an earlier deadline", []change{
-		{"supervisor/guard/lease.go", "		l.deadline = min(l.deadline, m.Deadline)\n", "		_ = m.Deadline\n"},
-		regrants,
+		{"election/lease.go", "on, end, end-l.length\n", "on, l.now()+l.length, end-l.length\n"},
 	}},
 	{"keep the lease when a server gives another session", []change{
-		{"election/grant.go", "	case known != 0 && h.session != known:", "	case known < 0 && h.session != known:"},
+		{"election/greeted.go", "	case known != 0 && h.session != known:", "	case known < 0 && h.session != known:"},
 	}},
 	{"do not notice an older copy of ZooKeeper's data", []change{
 		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid || setBacks > m.setBacks\n", "	return m.birth != b || zxid < 0\n"},
@@ -246,11 +214,11 @@ var sabotagesOfTerms = []sabotage{
 		watchdogs,
 	}},
 	{"a watchdog that acts after the session's end", []change{
-		{"election/timing.go", "AfterLease(session time.Duration) time.Duration { return session / 30 }", "AfterLease(session time.Duration) time.Duration { return session / 2 }"},
+		{"election/timing.go", "AfterLease(lease time.Duration) time.Duration { return lease / 25 }", "AfterLease(lease time.Duration) time.Duration { return lease }"},
 		watchdogs,
 	}},
 	{"a watchdog too slow to be fed in time", []change{
-		{"election/timing.go", "return (session / 3).Truncate", "return session.Truncate"},
+		{"election/timing.go", "return (lease * 3 / 5).Truncate", "return (2 * lease).Truncate"},
 		watchdogs,
 	}},
 	{"open the watchdog beside a previous supervisor's leftovers" + weak, []change{

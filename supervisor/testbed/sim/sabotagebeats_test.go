@@ -2,10 +2,10 @@ package sim
 
 var sabotagesOfBeats = []sabotage{
 	{"take a lock after half a lease without heartbeats", []change{
-		{"election/timing.go", "	return LeaseLength(session)*21/20 + AfterLease(session)\n", "	return LeaseLength(session) / 2\n"},
+		{"election/timing.go", "time.Duration { return lease * 21 / 20 }", "time.Duration { return lease / 2 }"},
 	}},
 	{"take a lock without a check that its node is silent", []change{
-		{"election/vacate.go", "	if !still.seen || t.s.cfg.Now() < still.since+OverAfter(session) {\n", "	if false {\n"},
+		{"election/vacate.go", "(!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {\n", "lease < 0 {\n"},
 		{"election/vacate.go", "still.unmoved, []any{remove", "[]any{remove"},
 		{"election/beats.go", "	if now >= w.since+OverAfter(cmp.Or(w.told, longest)) {\n", "	if longest > 0 {\n"},
 	}},
@@ -17,6 +17,6 @@ var sabotagesOfBeats = []sabotage{
 		{"election/beats.go", "	case !w.seen || is != w.sight || l.data != w.data, l.in != w.in && l.data.epoch == 0:\n", "	case !w.seen:\n"},
 	}},
 	{"wait for the end of a session, whoever keeps it alive", []change{
-		{"election/vacate.go", "	if !still.seen || t.s.cfg.Now() < still.since+OverAfter(session) {\n", "	if session > 0 {\n"}, keepers,
+		{"election/vacate.go", "(!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {\n", "lease > 0 {\n"}, keepers,
 	}},
 }

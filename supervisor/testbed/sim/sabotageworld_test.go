@@ -56,18 +56,8 @@ var strangers = change{"supervisor/testbed/sim/stranger.go", "r.IntN(strangersIn
 // keepers has sessions outlast their supervisors in every plan.
 var keepers = change{"supervisor/testbed/sim/kept.go", "	hauntedIn   = 5\n	hauntedFrom = 3\n", "	hauntedIn   = 1\n	hauntedFrom = 0\n"}
 
-// regrants has the servers of every plan grant now this timeout, now that.
-var regrants = change{"supervisor/testbed/sim/grants.go", "	regrantsIn   = 5\n	regrantsFrom = 2\n", "	regrantsIn   = 1\n	regrantsFrom = 0\n"}
-
 // unequals has the configs of nodes differ in every plan.
 var unequals = change{"supervisor/testbed/sim/unequal.go", "	unequalIn   = 4\n	unequalFrom = 1\n", "	unequalIn   = 1\n	unequalFrom = 0\n"}
-
-// calms leaves most plans nothing but what nobody is to notice, regrantsInCalm that the ensemble is lost or has been restarted.
-var (
-	calms          = change{"supervisor/testbed/sim/plan.go", "Calm: r.IntN(10) == 0", "Calm: r.IntN(10) < 9"}
-	regrantsInCalm = change{"supervisor/testbed/sim/kinds.go", "append([]Kind{LoseEnsemble, LoseEnsemble}, calmKinds...)",
-		"append(slices.Repeat([]Kind{LoseEnsemble, RestartServer}, 20), calmKinds...)"}
-)
 
 // commands has operators of every plan drain, forget and confirm.
 var commands = change{"supervisor/testbed/sim/commands.go", "	commandsIn   = 13\n	commandsFrom = 7\n", "	commandsIn   = 1\n	commandsFrom = 0\n"}

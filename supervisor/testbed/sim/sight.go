@@ -21,16 +21,12 @@ func newSight(c *checker) sight {
 	return sight{c, map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}, map[string]leaseSeen{}}
 }
 
-// answered is told that a node has the answer to a heartbeat that it sent then, on a connection: it sees an ensemble for a quarter of what
-// its session counts with, by clocks that go wrong.
+// answered is told that a node has the answer to a heartbeat that it sent then, on a connection: it sees an ensemble for half of its lease, by clocks that go wrong.
 func (si *sight) answered(node string, b *beating, sent time.Time) {
 	si.look(node)
-	if b.shorter && sent.Equal(b.asked) { // no later than what made the session shorter: no lease is extended by it
-		return
-	}
 	if !sent.Before(si.newest[node]) {
-		si.leased(node, b.session, sent)
-		si.newest[node], si.sees[node] = sent, sent.Add(si.bounds.counted(b.session)*99/400)
+		si.leased(b.node, b.session, sent)
+		si.newest[node], si.sees[node] = sent, sent.Add(b.node.w.plan.lease(b.node.index)*99/200)
 	}
 }
 
@@ -69,10 +65,8 @@ func (si *sight) mayOutlast(v *serviceView, p *proc) bool {
 // beating is a supervisor's connection to ZooKeeper. What goes over it tells which heartbeats were answered, whatever the
 // supervisor itself believes; that they were committed does not, since answers may come late or never.
 type beating struct {
-	asked   time.Time // when the connect request was sent
-	greeted bool      // the first frame is the answer to it
-	session int64     // which tells of it
-	shorter bool      // it was granted less then
+	greeted bool  // the first frame is the answer to it
+	session int64 // which tells of it
 	*gated
 	node *node
 	sent map[uint32]time.Time // heartbeats that were not answered yet; World.mu guards it
@@ -82,9 +76,6 @@ type beating struct {
 // Write implements net.Conn. The client writes whole requests.
 func (b *beating) Write(p []byte) (int, error) {
 	path := election.NodesDir(root) + "/" + b.node.name
-	if b.asked.IsZero() {
-		b.asked = time.Now()
-	}
 	const at = 16 // after the lengths of frame and path, the number, and the operation
 	if len(p) >= at+len(path) && jute.Op(binary.BigEndian.Uint32(p[8:])) == jute.OpSetData && string(p[at:at+len(path)]) == path {
 		b.node.w.mu.Lock()
@@ -124,9 +115,7 @@ func (b *beating) answer(frame []byte) {
 				b.node.w.check.tally.heard[b.node.name] = true
 			}
 			b.node.w.check.sight.greeted(b.node.name, hello.SessionID)
-			was := b.node.w.check.bounds.counted(hello.SessionID)
-			b.node.w.check.bounds.read(b.node, b.conn.in, hello)
-			b.session, b.shorter = hello.SessionID, b.node.w.check.bounds.counted(hello.SessionID) < was
+			b.session = hello.SessionID
 		}
 		return
 	}

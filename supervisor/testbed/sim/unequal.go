@@ -27,7 +27,7 @@ func (p *Plan) unequals() {
 	r := rand.New(rand.NewPCG(p.Seed, 29))
 	least, shortest := minTimeout, p.Timeout
 	if p.Watchdog == watchdogRequired {
-		least = 3 * time.Second
+		least = leastWatched
 	}
 	longest, u := r.IntN(p.Nodes), &unequal{}
 	p.Grace = 0
@@ -56,12 +56,12 @@ func (p *Plan) unequals() {
 	}
 }
 
-// timeout is what a node asks for.
-func (p *Plan) timeout(node int) time.Duration {
+// lease is a node's.
+func (p *Plan) lease(node int) time.Duration {
 	if p.Unequal == nil {
-		return p.Asked
+		return p.Timeout / 2
 	}
-	return p.Unequal.Timeouts[node]
+	return p.Unequal.Timeouts[node] / 2
 }
 
 // grace is a node's grace delay.

@@ -17,9 +17,9 @@ type leaseSeen struct {
 }
 
 // leased notes a heartbeat that was answered to a node.
-func (si *sight) leased(node string, session int64, sent time.Time) {
-	length := election.LeaseLength(si.bounds.counted(session))
-	si.leases[node] = leaseSeen{session, sent, sent.Add(length - length/1000)} // its clock may be fast
+func (si *sight) leased(n *node, session int64, sent time.Time) {
+	length := n.w.plan.lease(n.index)
+	si.leases[n.name] = leaseSeen{session, sent, sent.Add(length - length/1000)} // its clock may be fast
 }
 
 // greeted notes the session that a server gave a node; 0: it had none any more.

@@ -17,7 +17,7 @@ type zookeeper struct {
 
 func (w *world) newZooKeeper() *zookeeper {
 	p := w.plan
-	cfg := zkmem.Config{TickTime: p.Tick, MinTimeout: p.Timeout / 4, MaxTimeout: p.Timeout * 10, Observe: w.check.committed, Granted: w.granted}
+	cfg := zkmem.Config{TickTime: p.Tick, MinTimeout: p.Timeout / 4, MaxTimeout: p.Timeout * 10, Observe: w.check.committed}
 	if p.Servers == 1 {
 		return &zookeeper{servers: []*zkmem.Server{zkmem.New(cfg)}}
 	}

@@ -109,8 +109,8 @@ func (s *soak) node(name string) string { return s.mark + "-" + name }
 
 func (s *soak) config(name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "node: %s\nzookeeper: {servers: [%s], root: /%s, session_timeout: %v}\nservices:\n",
-		s.node(name), strings.Join(s.stage.Servers, ", "), s.mark, session)
+	fmt.Fprintf(&b, "node: %s\nzookeeper: {servers: [%s], root: /%s, lease: %v}\nservices:\n",
+		s.node(name), strings.Join(s.stage.Servers, ", "), s.mark, session/2)
 	for _, l := range s.services {
 		fmt.Fprintf(&b, "  %s:\n    election: %s\n    contain: cgroup\n    grace_delay: %v\n    command: [%s]\n", l.name, l.name, grace,
 			strings.Join(l.Child("every=2ms", "daemons=1"), ", "))

@@ -66,7 +66,7 @@ func newPlay(t *testing.T, mode string, words ...string) *play {
 
 // config is the machine's.
 func (p *play) config(mode string, words []string) string {
-	text := fmt.Sprintf("node: a\nzookeeper: {servers: [%q], root: %s, session_timeout: %v}\n", p.Servers[0], p.Options.Root, session)
+	text := fmt.Sprintf("node: a\nzookeeper: {servers: [%q], root: %s, lease: %v}\n", p.Servers[0], p.Options.Root, session/2)
 	text += fmt.Sprintf("watchdog: {mode: %q, device: /dev/watchdog}\n", mode)
 	text += fmt.Sprintf("services:\n  %s:\n    grace_delay: %v\n    command: [/bin/child", p.Options.Service, grace)
 	for _, word := range words {

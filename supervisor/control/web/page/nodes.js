@@ -43,7 +43,7 @@ function supervisors() {
     const [, services, lease, zookeeper, version, age, more] = tr.children, up = n.up, warned = up && up.warnings || [];
     put(services, n.member ? `${n.active.length} active of ${n.member}` : '');
     const unread = state.unread ? 'not known' : '';
-    put(lease, unread || (!up ? 'none' : up.silent ? '▲ ended' : 'renewed' + (up.session_timeout_ms ? ', ' + lasted(up.session_timeout_ms) : '')), !unread && (!up || up.silent) ? 'bad' : 'soft');
+    put(lease, unread || (!up ? 'none' : up.silent ? '▲ ended' : 'renewed' + (up.lease_ms ? ', ' + lasted(up.lease_ms) : '')), !unread && (!up || up.silent) ? 'bad' : 'soft');
     put(zookeeper, unread || (!up ? '▲ not connected' : up.silent ? '▲ no heartbeat' : 'connected'), !unread && (!up || up.silent) ? 'bad' : 'soft');
     put(version, up ? up.version : '', 'soft');
     put(age, up ? ago(up.since) : n.gone ? ago(n.gone.last_seen) : '');

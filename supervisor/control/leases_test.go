@@ -10,15 +10,15 @@ import (
 	"understudy/election"
 )
 
-func TestSessionTimeoutsThatDifferAreWarnedOf(t *testing.T) {
+func TestLeasesThatDifferAreWarnedOf(t *testing.T) {
 	for _, c := range []struct {
 		second int64
 		want   string
-	}{{20000, ""}, {0, ""}, {4000, "session timeouts of the nodes differ: 20s on a, c; 4s on b. "}} {
+	}{{20000, ""}, {0, ""}, {4000, "the leases of the nodes differ: 20s on a, c; 4s on b. "}} {
 		b := newBed(t)
 		s := b.session()
 		for node, ms := range map[string]int64{"a": 20000, "b": c.second, "c": 20000} {
-			s.put(election.NodesDir(root)+"/"+node, election.Node{Node: node, SessionMs: ms}, zk.FlagEphemeral)
+			s.put(election.NodesDir(root)+"/"+node, election.Node{Node: node, LeaseMs: ms}, zk.FlagEphemeral)
 		}
 		said, err := b.c.Unlike(t.Context())
 		if err != nil || !strings.HasPrefix(said, c.want) || (said == "") != (c.want == "") {

@@ -11,7 +11,7 @@ import (
 	"understudy/election"
 )
 
-// Unlike says that session timeouts of the nodes differ; "": they do not.
+// Unlike says that the leases of the nodes differ; "": they do not.
 func (c *Cluster) Unlike(ctx context.Context) (string, error) {
 	nodes, err := list(ctx, c.znodes, election.NodesDir(c.root), parseNode)
 	return unlike(nodes), err
@@ -20,8 +20,8 @@ func (c *Cluster) Unlike(ctx context.Context) (string, error) {
 func unlike(nodes []NodeStatus) string {
 	of := map[int64][]string{}
 	for _, n := range nodes {
-		if n.Session > 0 {
-			of[n.Session] = append(of[n.Session], n.Node)
+		if n.LeaseMs > 0 {
+			of[n.LeaseMs] = append(of[n.LeaseMs], n.Node)
 		}
 	}
 	if len(of) < 2 {
@@ -31,6 +31,6 @@ func unlike(nodes []NodeStatus) string {
 	for _, ms := range slices.Backward(slices.Sorted(maps.Keys(of))) {
 		parts = append(parts, fmt.Sprintf("%v on %s", time.Duration(ms)*time.Millisecond, strings.Join(of[ms], ", ")))
 	}
-	return "session timeouts of the nodes differ: " + strings.Join(parts, "; ") +
-		". After a loss of ZooKeeper's data a node waits for the longest one that it has seen. Give all nodes the same zookeeper.session_timeout"
+	return "the leases of the nodes differ: " + strings.Join(parts, "; ") +
+		". After a loss of ZooKeeper's data a node waits for the longest one that it has seen. Give all nodes the same zookeeper.lease"
 }
