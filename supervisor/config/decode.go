@@ -261,11 +261,14 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, p path) {
 			process.Program, process.UndoTimeout = d.base.inherited(), defaultUndoTimeout
 		}
 		d.value(node, item, at)
-		if isProcess && (process.Oneshot || process.OCF != "") && !d.given(at.key("ready").key("timeout")) {
+		if isProcess && (process.Oneshot || process.Mount != nil || process.OCF != "") && !d.given(at.key("ready").key("timeout")) {
 			process.Ready.Timeout = 0
 		}
-		if isProcess && process.OCF != "" && !d.given(at.key("undo_timeout")) {
+		if isProcess && (process.Mount != nil || process.OCF != "") && !d.given(at.key("undo_timeout")) {
 			process.UndoTimeout = 0 // the agent says it
+		}
+		if isProcess && process.Mount != nil && !d.given(at.key("needs_proof")) {
+			process.NeedsProof = true
 		}
 		items = reflect.Append(items, item)
 	}

@@ -163,8 +163,8 @@ func (s *machineCheck) needs(p path, name string, use safefile.Purpose) {
 func (s *machineCheck) service(p path, w written) {
 	for i, process := range w.Processes {
 		at := p.key("processes").item(i)
-		if !process.isProgram() {
-			s.member(at, process)
+		if process.member() != "" {
+			s.member(at, process, i == 0 && len(w.Address) == 0)
 			continue
 		}
 		s.program(at, process)

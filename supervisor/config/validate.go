@@ -54,8 +54,11 @@ func (doc document) check(r *report) {
 		service.checkProgram(p)
 		service.check(p)
 		service.checkLogs(p, logs)
-		service.checkAddresses(p, owners)
+		service.checkOwners(p, owners)
 		service.Contain.checkAlike(p.key("contain"), held)
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Services)) {
+		doc.Services[name].checkMounts(r.top("services", name), held[ContainPidns])
 	}
 }
 

@@ -53,7 +53,7 @@ func (w written) service() Service {
 
 func (process *Process) tidy() {
 	process.NeedsProof = process.NeedsProof || process.SurvivesBoot
-	if !process.isProgram() {
+	if process.member() != "" {
 		process.tidyMember()
 		return
 	}
@@ -95,5 +95,5 @@ func (s Service) write() written {
 
 // plain reports whether the process could as well be written with the service's own keys.
 func (process Process) plain() bool {
-	return process.Name == MainProcess && process.isProgram() && !process.Oneshot && len(process.Undo) == 0 && !process.NeedsProof
+	return process.Name == MainProcess && process.member() == "" && !process.Oneshot && len(process.Undo) == 0 && !process.NeedsProof
 }
