@@ -170,7 +170,10 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 	}
 	c.mu.Unlock()
 	if err != nil && code == unchanged {
-		return errors.Join(err, c.keepState(func(s *state) { *s = before }))
+		return errors.Join(err, c.keepState(func(s *state) {
+			before.Saw = s.Saw
+			*s = before
+		}))
 	}
 	if err != nil {
 		return err

@@ -57,6 +57,9 @@ func (t *stay) Joined(ctx context.Context) {
 	wg.Go(func() { v.inbox.watchdog.checkUntilArmable(watching, t.s.Timeout) })
 	if v.copy != nil {
 		wg.Go(func() { t.compareCopies(watching, cand) })
+		wg.Go(func() {
+			v.copy.watchLeader(watching, cand.Copies(), func() time.Duration { return v.Given().Replicated.Interval })
+		})
 		unsaid = t.s.Self.SayAt(v.name, v.copy.at)
 	}
 	if owed := v.history.takeOwed(); owed != nil {

@@ -144,7 +144,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	told := here.Tell(ctx)
 	about.Source = election.Source(told.Source)
 	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = question, told.Era, told.Followed, told.Toward, told.Position, told.Why
-	about.Empty, about.Same, about.Had, about.Led = told.Empty, told.Same, told.Had, told.Led
+	about.Empty, about.Same, about.Had, about.Led, about.Saw = told.Empty, told.Same, told.Had, told.Led, told.Saw
 	c.tell(ctx, about)
 	about.Node = me
 	now := verdictOf{vacancy: question, claims: seen.Claims, beside: seen.Crumb}
@@ -220,7 +220,7 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64,
 	var told []copies.Told
 	for _, one := range all {
 		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why, Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to, Gives: one.Node == giver}
-		t.Tied, t.Led, t.Empty = seen.Promoted.Is(one.Source), one.Led, one.Empty
+		t.Tied, t.Led, t.Empty, t.Saw = seen.Promoted.Is(one.Source), one.Led, one.Empty, one.Saw
 		if one.Same {
 			least := max(one.Had, 1) // 0 is a copy without data
 			t.Position, t.Same = &least, true

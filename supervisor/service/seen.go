@@ -11,6 +11,7 @@ import (
 	"understudy/supervisor/copies"
 	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
+	"understudy/supervisor/wait"
 )
 
 // What other nodes see of this node's primary. P1 has no part in it: the service is given to another node as after any other failure.
@@ -185,6 +186,20 @@ func (t *stay) watchVacancy() (now <-chan time.Time, stop func()) {
 	}
 	ticker := time.NewTicker(nobodyTakes / 2)
 	return ticker.C, ticker.Stop
+}
+
+// watchLeader remembers how far the primary elsewhere says that its data goes, until ctx ends.
+func (c *copyHere) watchLeader(ctx context.Context, all *election.Copies, every func() time.Duration) {
+	for wait.For(ctx, every()) {
+		of := c.Leader()
+		if of.Node == "" {
+			continue
+		}
+		at, ok, err := all.At(ctx, of.Node)
+		if err == nil && ok && at.Token == of.Token { // else the next one finds it out
+			c.NoteLead(copies.Lead{Node: of.Node, Era: of.Era, Token: at.Token, Position: at.Position})
+		}
+	}
 }
 
 // seenPrimary is what this node tells of the primary that it follows.
