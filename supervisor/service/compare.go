@@ -190,17 +190,19 @@ func (c *comparing) awaits(seen election.CopiesSeen, question int64) bool {
 	if c.question != question {
 		c.question, c.since = question, time.Now()
 	}
-	to, _ := c.v.inbox.intents.chosen(time.Now())
+	to, forced := c.v.inbox.intents.chosen(time.Now())
 	gives := c.v.inbox.intents.giver() == c.v.node.Self.Node
 	for _, one := range seen.Copies {
-		limit := askFor
+		limit, told := askFor, one.Vacancy == question
 		switch {
+		case told && one.Node == to && !forced: // its program may have been restarted for it
+			limit, told = askChosen, one.Position != nil || one.Same
 		case one.Node == to:
 			limit = askChosen
 		case gives: // as it leaves a plain service's lock to others
 			limit = graceForAny
 		}
-		if one.Node != c.v.node.Self.Node && one.Vacancy != question && time.Since(c.since) < limit {
+		if one.Node != c.v.node.Self.Node && !told && time.Since(c.since) < limit {
 			return true
 		}
 	}
