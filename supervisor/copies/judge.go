@@ -60,6 +60,7 @@ func Need(given, listed int, promoted int64) int {
 type Verdict struct {
 	Node   string // "": nobody
 	Why    string // nobody, in words
+	Best   string // the node that has the newest data, and does not stand: nobody else may be promoted
 	Forced bool   // an operator has chosen it, whatever data others have
 }
 
@@ -210,7 +211,7 @@ func (r Rules) Judge(all []Told) Verdict {
 		}
 	}
 	if len(fit) == 0 {
-		return Verdict{Why: fmt.Sprintf("the copy on %s has the newest data, but its node cannot take the service", best.Node)}
+		return Verdict{Best: best.Node, Why: fmt.Sprintf("the copy on %s has the newest data, but its node cannot take the service", best.Node)}
 	}
 	first := slices.MaxFunc(fit, r.preferred)
 	if first.Gives {

@@ -111,7 +111,11 @@ func TestTheNewestDataWins(t *testing.T) {
 		"it was the primary in another era":         {Rules{Era: 1, Promoted: 5, From: 2}, []Told{{Node: "a", Stands: true, Era: 1, Followed: 5, Position: at(10)}, {Node: "b", Era: 1, Followed: 5, Position: at(8), Saw: Lead{"a", 2, 5, 12}}}, "a", ""},
 		"what a node says of its copy is passed on": {Rules{Promoted: 5}, []Told{{Node: "a", Followed: 5, Why: "it has lost data"}}, "", "0 of 1 copies have reported their position (a: it has lost data)"},
 	} {
-		if v := c.rules.Judge(c.all); v.Node != c.want || v.Why != c.why {
+		v := c.rules.Judge(c.all)
+		if best, _, waits := strings.Cut(v.Why, " has the newest data, but"); waits != (v.Best != "") || waits && best != "the copy on "+v.Best {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if v.Node != c.want || v.Why != c.why {
 			t.Errorf("%s: %+v, want %q, %q", name, v, c.want, c.why)
 		}
 	}

@@ -244,11 +244,17 @@ func (t *stay) pause(ctx context.Context) time.Duration {
 		return r.RejoinAfter
 	}
 	v.log.Info("no other node can take the service")
+	return min(t.growing(), r.RejoinAfter)
+}
+
+// growing is a delay that grows with each time in a row that this node has given the service up.
+func (t *stay) growing() time.Duration {
+	r := t.v.conf.Restart
 	delay := r.Delay
-	for range v.mem.preference.relapses.times {
+	for range t.v.mem.preference.relapses.times {
 		delay = min(2*delay, r.MaxDelay)
 	}
-	return min(delay, r.RejoinAfter)
+	return delay
 }
 
 // Prepare makes the tree, so that a failover need not make it.

@@ -168,20 +168,29 @@ func (t *stay) endReason() election.Reason {
 	return why
 }
 
-// untaken reports that no other node takes over what this one has given up because others did not reach it: their copies have turned out
-// not to be fit.
+// untaken reports that no other node takes over what this one has given up: others did not reach it, and their copies have turned out not to
+// be fit, or the copy here has the newest data.
 func (t *stay) untaken() bool {
 	v := t.v
-	if v.copy == nil || v.state.Cause != role.NotReachable {
+	if v.copy == nil {
 		return false
 	}
-	verdict := v.copy.judged()
-	return verdict.vacancy != 0 && verdict.Why != "" && time.Since(v.copy.since(verdict.vacancy)) > nobodyTakes
+	verdict, patience := v.copy.judged(), nobodyTakes
+	switch {
+	case verdict.vacancy == 0 || verdict.Why == "":
+		return false
+	case v.state.Cause == role.NotReachable:
+	case verdict.Best != v.node.Self.Node, v.state.Settle: // what could not be fenced is not fenced again and again
+		return false
+	default:
+		patience = max(patience, t.growing())
+	}
+	return time.Since(v.copy.since(verdict.vacancy)) > patience
 }
 
 // watchVacancy fires now and then while untaken may come true, until stop is called.
 func (t *stay) watchVacancy() (now <-chan time.Time, stop func()) {
-	if t.v.state.Cause != role.NotReachable {
+	if t.v.copy == nil {
 		return nil, func() {}
 	}
 	ticker := time.NewTicker(nobodyTakes / 2)
