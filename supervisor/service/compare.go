@@ -32,6 +32,8 @@ type comparing struct {
 
 	failed string // why the last look at the copies failed
 
+	fails string // why the copy here does, as the service knows it
+
 	question int64 // the newest, and since when
 	since    time.Time
 
@@ -125,7 +127,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		if one, ok := seen.Of(seen.Holder); ok && one.Promoted == seen.Token && seen.Holder != me {
 			active = replica.Active{Node: one.Node, Host: one.Host, Address: one.Address, Era: seen.Era, Token: one.Promoted}
 		}
-		here.Learn(active)
+		c.learn(active)
 		about.Source = election.Source(shown.Source)
 		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill), here.seenPrimary()
 		if why := seen.Doubts[seen.Holder]; why != "" {
@@ -140,7 +142,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		}
 		return lookAgain
 	}
-	here.Learn(replica.Active{})
+	c.learn(replica.Active{})
 	told := here.Tell(ctx)
 	about.Source = election.Source(told.Source)
 	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = question, told.Era, told.Followed, told.Toward, told.Position, told.Why
@@ -159,6 +161,15 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		return compareSoon
 	}
 	return c.later(pause)
+}
+
+// learn tells the copy here who is promoted, and the service whether that one cannot be followed.
+func (c *comparing) learn(active replica.Active) {
+	c.v.copy.Learn(active)
+	if now := c.v.copy.Fails(); now != c.fails {
+		c.fails = now
+		c.v.inbox.news.wake()
+	}
 }
 
 // later is the pause after one after which nothing was new.

@@ -89,7 +89,7 @@ func New(node *LocalNode, conf Conf) *Service {
 	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
 	v.view = newView(v)
 	if v.copy = newCopyHere(node, conf, v); v.copy != nil {
-		v.view.follows, v.view.copy = v.copy.Follows, v.copy.local
+		v.view.follows, v.view.fails, v.view.copy = v.copy.Follows, v.copy.Fails, v.copy.local
 	}
 	return v
 }
