@@ -203,7 +203,6 @@ func (t *stay) takeCopy(ctx context.Context) role.Event {
 		return role.Event{Kind: role.Armed}
 	}
 	t.term.spares = false
-	over := v.pace.wait(endless)
 	run, err := v.copy.Hold(ctx, t.tree)
 	if err == nil {
 		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))
@@ -217,7 +216,6 @@ func (t *stay) takeCopy(ctx context.Context) role.Event {
 	if err == nil {
 		err = t.term.claim.Promotes(ctx, v.copyAddress(v.conf))
 	}
-	over()
 	if err == nil {
 		t.run.copy = run
 		return role.Event{Kind: role.Armed}
