@@ -152,7 +152,8 @@ func tellDangers(log hclog.Logger, before []string, now config.Faults) []string 
 	var list []string
 	for _, f := range now {
 		text := f.String()
-		if list = append(list, text); !slices.Contains(before, text) {
+		list = append(list, text)
+		if !slices.Contains(before, text) {
 			log.Warn("dangerous setting", "warning", text)
 		}
 	}

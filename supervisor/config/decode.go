@@ -30,7 +30,8 @@ func (d *decoder) full() bool {
 
 // value reads n into v. A fault leaves v as it was.
 func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
-	if d.values++; d.full() {
+	d.values++
+	if d.full() {
 		return
 	}
 	n = follow(n)
@@ -49,7 +50,8 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 			return
 		}
 	case *Address:
-		if target.Announce = defaultAnnounce; n.Kind == yaml.ScalarNode && !isNull(n) { // the short form
+		target.Announce = defaultAnnounce
+		if n.Kind == yaml.ScalarNode && !isNull(n) { // the short form
 			d.value(n, reflectOf(&target.IP), p)
 			return
 		}

@@ -90,7 +90,8 @@ func (d *decoder) pairs(n *yaml.Node, p path) ([]pair, bool) {
 func (d *decoder) merge(own []pair, source *yaml.Node, first map[string]*yaml.Node, p path, depth int) []pair {
 	const deepest = 10 // an alias may lead back to the mapping that merges it
 	source = follow(source)
-	if d.values++; depth > deepest || d.full() {
+	d.values++
+	if depth > deepest || d.full() {
 		d.fault(source, p, "mappings merge one another too deeply")
 		return own
 	}

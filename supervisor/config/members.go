@@ -198,7 +198,8 @@ func (process Process) agentMembers(service, self string, meta func(ocf.Resource
 		watch = append(watch, "--interval", interval.String())
 	}
 	watches := member(process.Name+"-monitor", command("watch", watch...), Ready{Notify: true, Timeout: monitor})
-	if watches.Probe = command("probe", look...); first {
+	watches.Probe = command("probe", look...)
+	if first {
 		watches.Probe = command("probe", append(look, "--validate")...)
 	}
 	return []Process{

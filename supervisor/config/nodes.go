@@ -65,7 +65,8 @@ func (l *loader) check() (warnings []found) {
 		told[f.keys[0].id()+f.message] = true
 	}
 	nodes := l.doc.nodes()
-	if l.nodes = nodes; l.doc.Node.name != "" {
+	l.nodes = nodes
+	if l.doc.Node.name != "" {
 		l.nodes = append(l.nodes, l.doc.Node.name)
 	}
 	named := l.node != "" || l.doc.Node.name != "" // else it may be the host of an operator, who checks a file for others

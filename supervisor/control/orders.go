@@ -21,7 +21,8 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 	var handing *election.Switchover
 	err = c.order(ctx, service, func(old election.Control) (election.Control, bool) {
 		differs := old.Paused != paused
-		if handing = nil; old.Switchover != nil && paused && differs && time.Now().Before(old.Switchover.Deadline) {
+		handing = nil
+		if old.Switchover != nil && paused && differs && time.Now().Before(old.Switchover.Deadline) {
 			handing = old.Switchover
 			return old, false
 		}

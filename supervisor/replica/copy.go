@@ -141,7 +141,8 @@ func (c *Copy) store() Store { return c.cfg.Store(c.conf.Replicated.StateDir) }
 func (c *Copy) Configure(conf config.Service) {
 	c.mu.Lock()
 	was, now := c.conf.Replicated, conf.Replicated
-	if c.conf = conf; !slices.Equal(was.Prepare, now.Prepare) || !slices.Equal(was.Reclone, now.Reclone) { // the one that runs may hang
+	c.conf = conf
+	if !slices.Equal(was.Prepare, now.Prepare) || !slices.Equal(was.Reclone, now.Reclone) { // the one that runs may hang
 		c.turns()
 	}
 	c.mu.Unlock()

@@ -84,7 +84,8 @@ func (l *looking) look(ctx context.Context) bool {
 	alone := active.Node == "" || active.Node == c.cfg.Node
 	if role != Unknown || ready {
 		c.show(func(s *Shown) {
-			if s.Role = role; role != Follower || !ready || alone || l.refused != "" { // else what it says of its position counts
+			s.Role = role
+			if role != Follower || !ready || alone || l.refused != "" { // else what it says of its position counts
 				s.Why = cmp.Or(why, l.refused)
 			}
 		})
@@ -157,7 +158,8 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 		c.log.Warn("cannot save which primary this node's copy has followed", "error", err)
 		return false
 	}
-	if l.kept, l.keptAt = time.Now(), *p; kept.Followed != active.Token || kept.Toward != 0 {
+	l.kept, l.keptAt = time.Now(), *p
+	if kept.Followed != active.Token || kept.Toward != 0 {
 		c.log.Info("this node's copy has the primary's data", "active", active.Node, "token", active.Token, "position", *p)
 	}
 	return true

@@ -163,9 +163,9 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 		return errors.Join(err, errHeld)
 	}
 	c.mu.Lock()
-	if c.mending.failed++; err == nil {
+	if err == nil {
 		c.mending = mending{prepared: true, recloned: way == byReclone}
-	} else if c.mending.failed >= a.conf.Replicated.Attempts {
+	} else if c.mending.failed++; c.mending.failed >= a.conf.Replicated.Attempts {
 		c.mending.reclones = len(a.conf.Replicated.Reclone) > 0
 	}
 	c.mu.Unlock()

@@ -119,7 +119,8 @@ func (c *Copy) Attend(token int64) func(context.Context) error {
 				if err := c.keepState(func(s *state) { s.Source = Source{} }); err != nil {
 					c.log.Warn("cannot save how far the data of the promoted copy goes", "error", err)
 				}
-				if kept = time.Now(); p != nil {
+				kept = time.Now()
+				if p != nil {
 					keptAt = *p
 				}
 			}

@@ -85,7 +85,8 @@ func (c *Copy) keepSeeing(ctx context.Context, run *unit.Run) {
 			if ctx.Err() != nil {
 				return
 			}
-			if failures++; err == nil {
+			failures++
+			if err == nil {
 				failures = 0
 				c.saw(&SeenPrimary{Of: of, Well: true})
 			} else if errors.Is(err, errNotAsked) {

@@ -51,7 +51,8 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 	}
 	role, why := a.role(ctx)
 	if role != Follower {
-		if t.Why = why; role == Primary {
+		t.Why = why
+		if role == Primary {
 			t.Why = errPrimary.Error()
 			wait.Poke(c.look)
 		}

@@ -44,7 +44,8 @@ func (t *stay) Joined(ctx context.Context) {
 	wg.Go(func() { v.inbox.precheck.checkOften(watching) })
 	wg.Go(func() { v.inbox.precheck.probeOften(watching) })
 	decided := make(chan struct{})
-	if t.candidacy.decided = decided; v.Outlasts() == 0 {
+	t.candidacy.decided = decided
+	if v.Outlasts() == 0 {
 		close(decided)
 	}
 	wg.Go(func() {

@@ -108,11 +108,13 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	stands, token := here.said()
 	shown := here.Shown()
 	about := election.CopyReport{Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Doubt: conf.Replicated.DoubtfulPositions(len(seen.Known)), Promoted: token, Role: string(shown.Role)}
+	about.Asks = here.asks()
 	question := seen.Question()
-	if about.Asks = here.asks(); seen.Holder == me {
-		if question = 0; about.Asks == seen.Token {
-			question, about.Stands = -about.Asks, true
-		}
+	switch {
+	case seen.Holder == me && about.Asks == seen.Token: // this node's own question
+		question, about.Stands = -about.Asks, true
+	case seen.Holder == me:
+		question = 0
 	}
 	if about.Asks != 0 && max(seen.Token, seen.Vacancy) > about.Asks {
 		here.answer(about.Asks, copies.Verdict{}) // the lock is lost

@@ -135,7 +135,8 @@ func (c *copyHere) noteVerdict(now verdictOf) bool {
 // leaves reports whether this node leaves a free lock to another one's copy for now, because of the copies' data.
 func (t *stay) leaves() bool {
 	v := t.v
-	if t.candidacy.beside = true; v.copy == nil || t.candidacy.opening.Ours() {
+	t.candidacy.beside = true // unless the newest comparison says otherwise
+	if t.candidacy.opening.Ours() {
 		return false
 	}
 	verdict := v.copy.judged()
@@ -244,7 +245,8 @@ func (t *stay) promoting(cfg unit.RunConfig) unit.RunConfig {
 	}
 	t.run.copy = nil
 	cfg.Adopt = run
-	if promote := v.copy.Promote(cfg.Token, t.term.promoteTree); run != nil {
+	promote := v.copy.Promote(cfg.Token, t.term.promoteTree)
+	if run != nil {
 		cfg.Promote = func(ctx context.Context) error {
 			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 				return err

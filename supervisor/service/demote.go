@@ -40,7 +40,8 @@ func (t *stay) demote(ctx context.Context) bool {
 // returnCopy gives a demoted copy back, with its tree. It reports false if the tree has to be ended.
 func (t *stay) returnCopy(ctx context.Context) bool {
 	v, run := t.v, t.run.demoted
-	if t.run.demoted = nil; run == nil {
+	t.run.demoted = nil
+	if run == nil {
 		return false
 	}
 	v.copy.primary(0)

@@ -182,8 +182,8 @@ func (t *stay) Record(ctx context.Context) role.Event {
 
 // runStandbyHook runs on_standby.
 func (t *stay) runStandbyHook(ctx context.Context) {
-	if v := t.v; t.term.lived {
-		v.runHook(ctx, "on_standby", v.conf.Hooks.OnStandby, string(v.state.Cause.Why()))
+	if t.term.lived {
+		t.v.runHook(ctx, "on_standby", t.v.conf.Hooks.OnStandby, string(t.v.state.Cause.Why()))
 	}
 }
 

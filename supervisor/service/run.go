@@ -285,19 +285,20 @@ func (t *stay) afterwards() condition {
 
 // HandOver prepares the term to go on in another image of this process, or in the next session.
 func (t *stay) HandOver(context.Context) role.Event {
-	v, not := t.v, role.Event{Kind: role.NotHandedOver}
+	v, refused := t.v, role.NotHandedOver
 	if v.Removed() || t.run.programs == nil {
-		return not
+		return role.Event{Kind: refused}
 	}
 	until := t.outlasts()
 	if wait.Closed(t.s.Ended()) {
-		if not.Kind = role.Expired; until == 0 {
-			return not
-		}
+		refused = role.Expired
+	}
+	if refused == role.Expired && until == 0 {
+		return role.Event{Kind: refused}
 	}
 	run, ok := t.run.programs.HandOver()
 	if !ok {
-		return not
+		return role.Event{Kind: refused}
 	}
 	t.closeRun()
 	t.unwatch()
