@@ -132,7 +132,7 @@ func (c *copyHere) noteVerdict(now verdictOf) bool {
 	return was != now
 }
 
-// leaves reports whether this node leaves a free lock to another one's copy for now, because of the copies' data.
+// leaves decides whether this node leaves a free lock to another one's copy for now, because of the copies' data.
 func (t *stay) leaves() bool {
 	v := t.v
 	t.candidacy.beside = true // unless the newest comparison says otherwise
