@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 )
@@ -78,7 +77,7 @@ func (a Address) check(p place) {
 
 // check doubts an empty list, unless that takes an address of the defaults, or of other nodes, away.
 func (list Addresses) check(p place) {
-	if len(list) == 0 && p.given() && !slices.ContainsFunc(origins(p.keys[0]), p.says) {
+	if len(list) == 0 && p.given() && !p.where.spots[p.keys[0].id()].hides {
 		p.noEffect("an address", "one, or leave the key out")
 	}
 	list.each(p, func(p place, a Address) { a.check(p) })

@@ -35,19 +35,7 @@ func (r *Replicated) setDefaults() {
 	r.Interval, r.Timeout, r.StateDir, r.Attempts = time.Second, 10*time.Second, "/var/lib/understudy", 5
 }
 
-// otherCopies are the addresses that a service gives for the copies of other nodes. One that is for all nodes says nothing of another node:
-// each may have a file of its own.
-func (l *loader) otherCopies(service string, nodes map[string]written) map[string]string {
-	all := map[string]string{}
-	for node, own := range nodes {
-		if node != l.node && own.Replicated != nil && l.given(path{"services", service, "nodes", node, "replicated", "address"}) {
-			all[node] = own.Replicated.Address
-		}
-	}
-	return all
-}
-
-// nodes is what otherCopies was read from.
+// nodes is what Others was read from.
 func (r *Replicated) nodes() *yaml.Node {
 	all := map[string]map[string]map[string]string{}
 	for node, address := range r.Others {

@@ -5,12 +5,7 @@ import (
 	"slices"
 )
 
-// clone is a copy that decoding can change without changing w.
-func (w written) clone() written {
-	w.Program = w.Program.clone()
-	return w
-}
-
+// clone is a copy that decoding can change without changing g.
 func (g Program) clone() Program {
 	g.Env = maps.Clone(g.Env)
 	g.Limits = maps.Clone(g.Limits)
