@@ -35,6 +35,7 @@ type Order struct {
 	Token  int64  `json:"token"`
 	By     string `json:"by,omitempty"`
 	Failed string `json:"failed,omitempty"` // what went wrong
+	Node   string `json:"node,omitempty"`   // whose copy is promoted again after a restart; "": it is none
 }
 
 // Switchover orders the active node to give the service to another one.

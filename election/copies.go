@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"understudy/supervisor/copies"
 	"understudy/supervisor/printable"
 )
 
@@ -28,6 +29,7 @@ type CopyReport struct {
 	Same     bool         `json:"same,omitempty"`     // and yet no data is lost: it has what it had, or more
 	Had      uint64       `json:"had,omitempty"`      // the greatest position that it has told of this data
 	Led      bool         `json:"led,omitempty"`      // it was promoted as Followed, and has followed no other one since
+	Saw      copies.Lead  `json:"saw,omitzero"`       // how far it has seen the data of another one go that was promoted
 	Vacancy  int64        `json:"vacancy,omitempty"`  // in which the position was asked; see Question
 	Asks     int64        `json:"asks,omitempty"`     // the token under which this node has fenced a primary, and has the copies compared once more; 0: it does not
 	Stands   bool         `json:"stands,omitempty"`   // this node would take the lock

@@ -127,7 +127,14 @@ prepare) # 75: nothing was changed
 reclone)
 	stopped
 	: "${active:?}"
-	[ "$(ask 'select pg_is_in_recovery()' -d "$(primary)")" = f ] || exit 75
+	if [ -n "$(find "$PGDATA/pg_wal" "$PGDATA/pg_tblspc" -type l 2>/dev/null)" ] || mountpoint -q "$PGDATA/pg_wal"; then # no pg_basebackup fills these
+		echo "a part of $PGDATA is elsewhere (pg_wal, a tablespace): clone it by hand" >&2
+		exit 75
+	fi
+	[ "$(ask "select pg_is_in_recovery() or exists (select from pg_tablespace where pg_tablespace_location(oid) <> '')" -d "$(primary)")" = f ] || {
+		echo "$active is not the primary, or has tablespaces: clone $PGDATA by hand" >&2
+		exit 75
+	}
 	find "$PGDATA" -mindepth 1 -delete
 	pg_basebackup -R -D "$PGDATA" -d "$(primary)" -X stream -c fast
 	from_active

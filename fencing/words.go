@@ -133,7 +133,8 @@ func (f facts) url(text string) (string, error) {
 	if query, err = f.fill(query, told, url.QueryEscape); err != nil {
 		return "", err
 	}
-	if path = strings.Join(segments, "/"); asks {
+	path = strings.Join(segments, "/")
+	if asks {
 		query = "?" + query
 	}
 	return scheme + "://" + authority + path + query, nil

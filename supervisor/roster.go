@@ -157,16 +157,6 @@ func (r *roster) done() bool {
 	return len(r.services) > 0 && !slices.ContainsFunc(r.services, unfinished)
 }
 
-// paced are the services, at this moment.
-func (r *roster) paced() (all []paced) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, v := range r.services {
-		all = append(all, v)
-	}
-	return all
-}
-
 // names are the services' names.
 func (r *roster) names() []string {
 	r.mu.Lock()

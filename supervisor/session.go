@@ -159,7 +159,9 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 		s.roster.closing.Go(func() { s.cfg.Neighbours.dropForgotten(keeping, s.roster.names, t.HasService) })
 	}
 	if s.cfg.Stuck != nil {
-		wg.Go(func() { watchPaces(keeping, func() time.Duration { return 2 * t.LeaseLength() }, s.cfg.Machine.Now, s.roster.paced, s.cfg.Stuck) })
+		wg.Go(func() {
+			watchSteps(keeping, func() time.Duration { return 2 * t.LeaseLength() }, s.cfg.Machine.Now, s.deciding, s.cfg.Stuck)
+		})
 	}
 	defer wg.Wait()
 	defer enough()
@@ -289,6 +291,7 @@ func (g guardians) Extend(end time.Duration) error { return g.guard.Extend(g.epo
 
 // showLease tells the observer of an extended lease.
 func (s *supervisor) showLease(sess *election.Session, end time.Duration, beat bool) {
+	s.held.Store(false)
 	l := control.LeaseStatus{Session: election.SessionName(sess.ID()), End: end}
 	if beat {
 		l.Took = max(s.cfg.Machine.Now()-sess.Acked(), time.Nanosecond)
@@ -298,57 +301,6 @@ func (s *supervisor) showLease(sess *election.Session, end time.Duration, beat b
 
 // showHeld tells the observer of a lease by promises, or that it is over.
 func (s *supervisor) showHeld(sess *election.Session, end time.Duration, held bool) {
+	s.held.Store(held)
 	s.cfg.Observer.Lease(control.LeaseStatus{Session: election.SessionName(sess.ID()), End: end, Held: held})
-}
-
-// paced is a service whose goroutine decides: it works, no step for long, or has declared a wait.
-type paced interface {
-	Name() string
-	Pace() (moves int64, patience time.Duration)
-	Stack() string
-}
-
-// looks is how often, in two leases, somebody looks whether services move.
-const looks = 4
-
-// watchPaces tells stuck, once, that a service has not moved for longer than the session timeout, or than its wait may take and that timeout.
-// P6: heartbeats go on then, so its lock would be kept, and nobody would decide. Only time between two looks counts, so a process that
-// was frozen as a whole has not stood still. now is called because a simulated process freezes there.
-func watchPaces(
-	ctx context.Context, timeout, now func() time.Duration, services func() []paced, stuck func(service string, stood time.Duration, stack func() string),
-) {
-	still := map[paced]stillness{}
-	for {
-		limit := timeout()
-		every := limit / looks
-		if !wait.For(ctx, every) {
-			return
-		}
-		now()
-		seen := map[paced]stillness{}
-		for _, v := range services() {
-			moves, patience := v.Pace()
-			one := still[v].next(moves, every)
-			if one.stood > limit && one.stood-limit > patience {
-				stuck(v.Name(), one.stood, v.Stack)
-				return
-			}
-			seen[v] = one
-		}
-		still = seen
-	}
-}
-
-// stillness is how long a service has not moved.
-type stillness struct {
-	moves int64
-	stood time.Duration
-}
-
-// next is the stillness at a look, so long after the previous one.
-func (s stillness) next(moves int64, after time.Duration) stillness {
-	if s.moves != moves {
-		return stillness{moves: moves}
-	}
-	return stillness{moves, s.stood + after}
 }

@@ -14,19 +14,18 @@ type walker struct {
 	patience time.Duration
 }
 
-func (*walker) Name() string                           { return "web" }
-func (*walker) Stack() string                          { return "here" }
-func (w *walker) Pace() (moves int64, d time.Duration) { return w.moves, w.patience }
+func (*walker) Name() string                         { return "web" }
+func (w *walker) Step() (about any, d time.Duration) { return w.moves, w.patience }
 
 // watched returns how long it took until a service was found to stand still, with the machine's clock in now; 0: not within ten minutes.
 func watched(t *testing.T, w *walker, now func()) (took time.Duration) {
 	ctx, enough := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer enough()
 	began := time.Now()
-	watchPaces(ctx, func() time.Duration { return 8 * time.Second }, func() time.Duration { now(); return 0 }, func() []paced { return []paced{w} },
-		func(service string, stood time.Duration, stack func() string) {
-			if took = time.Since(began); service != "web" || stood <= 8*time.Second || stood > took || stack() != "here" {
-				t.Errorf("%s stood for %v after %v, at %s", service, stood, took, stack())
+	watchSteps(ctx, func() time.Duration { return 8 * time.Second }, func() time.Duration { now(); return 0 }, func() []decider { return []decider{w} },
+		func(service string, stood time.Duration) {
+			if took = time.Since(began); service != "web" || stood <= 8*time.Second || stood > took {
+				t.Errorf("%s stood for %v after %v", service, stood, took)
 			}
 		})
 	return took

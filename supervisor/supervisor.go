@@ -29,6 +29,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -85,9 +86,9 @@ type Config struct {
 	Thread        chan<- func()          // runs functions on the main thread of the process; nil: no hand-over is possible
 	Upgrade       Upgrade
 	Broken        func(error) // is told of impossible events, besides the log; nil: only the log is
-	// Stuck is told once that the goroutine that decides for a service stands still, and where it is. It has to end this process at once, as a
-	// crash does. nil: nobody looks.
-	Stuck    func(service string, stood time.Duration, stack func() string)
+	// Stuck is told once that the goroutine that decides for a service stands still. It has to end this process at once, as a crash does.
+	// nil: nobody looks.
+	Stuck    func(service string, stood time.Duration)
 	Handover []byte // the envelope of a previous image of this process; nil: there was none
 
 	MostInTurn int // as in election.Config
@@ -149,6 +150,7 @@ type supervisor struct {
 	log     hclog.Logger
 	self    election.Node
 	trouble time.Duration // how long to wait after the next failure to open a session
+	held    atomic.Bool   // promises are in the place of ZooKeeper's lease
 
 	guarded        chan struct{} // closed when the guardians stand
 	guard          host.Guard

@@ -32,7 +32,7 @@ func TestArmBinaryRuns(t *testing.T) {
 	for _, c := range []struct{ words, says string }{
 		{"version", "understudy " + older}, {"--help", "the old copy is dead"}, {"run --help", "--lease"},
 		{"check --config " + root + "/etc/understudy/understudy.yaml", "ok: 0 services"},
-		{"check --effective --config " + root + "/usr/share/doc/understudy/examples/redis.yaml", "session_timeout"},
+		{"check --effective --config " + root + "/usr/share/doc/understudy/examples/redis.yaml", "lease"},
 		{"completion zsh", "#compdef understudy"},
 	} {
 		if out, err := arm(strings.Fields(c.words)...).Output(); err != nil || !strings.Contains(string(out), c.says) {

@@ -55,7 +55,8 @@ func words(line string) string {
 	line = weak.ReplaceAllString(strong.ReplaceAllString(strings.TrimSpace(line), "\x01$1\x03"), "\x02$1\x03")
 	var b strings.Builder
 	for i, part := range strings.Split(line, "`") {
-		if part = escape(part); i%2 == 1 {
+		part = escape(part)
+		if i%2 == 1 {
 			part = `\fB` + strings.TrimPrefix(part, `\&`) + `\fP`
 		}
 		b.WriteString(part)

@@ -87,7 +87,7 @@ func TestFieldsThatTheRowsNameAreInTheLines(t *testing.T) {
 		}
 		return true
 	}
-	for _, file := range sources(t) {
+	for _, file := range sources(t, token.NewFileSet()) {
 		ast.Inspect(file, look)
 	}
 	if checked < 20 {
@@ -105,16 +105,15 @@ func logPart(page string) string {
 // logLines are the texts that the supervisor logs at WARN or ERROR.
 func logLines(t *testing.T) (all []string) {
 	t.Helper()
-	for _, file := range sources(t) {
+	for _, file := range sources(t, token.NewFileSet()) {
 		all = append(all, linesOf(file)...)
 	}
 	return all
 }
 
 // sources are the files of what is run, without tests.
-func sources(t *testing.T) (all []*ast.File) {
+func sources(t *testing.T, files *token.FileSet) (all []*ast.File) {
 	t.Helper()
-	files := token.NewFileSet()
 	for _, root := range []string{"../../supervisor", "../../election", "../../fencing"} {
 		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 			switch {

@@ -16,6 +16,8 @@ var checks = map[string]string{
 	"zookeeper-3.9":   `[ -e "${XDG_CACHE_HOME:-$HOME/.cache}"/understudy/zookeeper-3.9/zookeeper.jar ]`,
 	"namespaces":      `command -v ip && command -v nft && command -v nsenter && unshare --net --mount true`,
 	"pidns":           `unshare --pid --fork --mount-proc true`,
+	"loop":            `[ "$(id -u)" = 0 ] && [ -c /dev/loop-control ] && command -v losetup && command -v mkfs.ext4`,
+	"xfs":             `[ "$(id -u)" = 0 ] && [ -c /dev/loop-control ] && command -v mkfs.xfs && command -v xfs_io && { grep -qw xfs /proc/filesystems || modprobe xfs; }`,
 	"fuse":            `[ "$(id -u)" = 0 ] && [ -c /dev/fuse ]`,
 	"unconfigured":    `[ ! -e /etc/understudy/understudy.yaml ]`,
 	"kazoo":           `/usr/bin/python3 -c 'import kazoo'`, // Debian's, whichever python3 comes first in PATH

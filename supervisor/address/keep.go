@@ -93,7 +93,8 @@ func (k *Keeper) Run(ctx context.Context) (err error) {
 
 // onDevice keeps the address until its device is deleted.
 func (k *Keeper) onDevice(ctx context.Context, changes *os.File) (err error) {
-	if k.wire = nil; hasNeighbours(k.link) {
+	k.wire = nil
+	if hasNeighbours(k.link) {
 		if k.wire, err = k.open(k.link); err != nil {
 			return err
 		}
@@ -134,7 +135,8 @@ func (k *Keeper) awaitDevice(ctx context.Context, changes *os.File) error {
 	k.Say(fmt.Sprintf("%s was deleted, and %v with it", here.Device, k.Prefix))
 	for ctx.Err() == nil {
 		link, err := here.fit()
-		if k.tell(err); err == nil {
+		k.tell(err)
+		if err == nil {
 			k.link, k.up, k.mac = link, false, nil
 			k.Say(fmt.Sprintf("%s is there again; setting %v", here.Device, k.Prefix))
 			return k.set(link)
@@ -151,14 +153,16 @@ func (k *Keeper) awaitDevice(ctx context.Context, changes *os.File) error {
 func (k *Keeper) tell(why error) {
 	switch {
 	case why == nil:
-		if k.down = (time.Time{}); k.lost && k.Lost != nil {
+		k.down = (time.Time{})
+		if k.lost && k.Lost != nil {
 			k.Lost("")
 		}
 		k.lost = false
 	case k.down.IsZero():
 		k.down = time.Now()
 	case time.Since(k.down) >= lostAfter:
-		if k.lost = true; k.Lost != nil {
+		k.lost = true
+		if k.Lost != nil {
 			k.Lost(why.Error())
 		}
 	}
@@ -181,7 +185,8 @@ func changes() (*os.File, error) {
 // await returns after a change, or when an announcement is due, or that there is no link is to be told.
 func (k *Keeper) await(changes *os.File) error {
 	due := k.next
-	if again := k.down.Add(lostAfter); k.lost {
+	again := k.down.Add(lostAfter)
+	if k.lost {
 		due = time.Now().Add(lostAfter)
 	} else if !k.down.IsZero() && again.Before(due) {
 		due = again
@@ -278,7 +283,8 @@ func (k *Keeper) look(changes *os.File) error {
 // regain sets an address that was removed; blame: not by the kernel, which removes IPv6 addresses of a device that goes down.
 func (k *Keeper) regain(blame bool) error {
 	name := k.link.Attrs().Name
-	if now := time.Now(); blame {
+	now := time.Now()
+	if blame {
 		k.losses = append(slices.DeleteFunc(k.losses, func(at time.Time) bool { return now.Sub(at) > lossesWithin }), now)
 		if len(k.losses) >= mostLosses {
 			return fmt.Errorf("another program removed %v from %s %d times in a minute", k.Prefix, name, len(k.losses))

@@ -39,7 +39,8 @@ func Output[P Running](ctx context.Context, reach *wait.Reach, start func(contex
 	if err != nil {
 		return Result{}, fmt.Errorf("pipe for the output: %w", err)
 	}
-	if spec.Stderr = w; !spec.Aside {
+	spec.Stderr = w
+	if !spec.Aside {
 		spec.Stdout = w
 	}
 	p, err := start(ctx, spec)

@@ -146,7 +146,8 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 	if !f.elsewhere {
 		var here config.Faults
 		r, here = f.here(r)
-		if warnings = slices.Concat(warnings, here); r.Config != nil {
+		warnings = slices.Concat(warnings, here)
+		if r.Config != nil {
 			warnings = append(warnings, crowded(r)...)
 		}
 	}

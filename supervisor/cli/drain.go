@@ -34,7 +34,8 @@ func drainCommand() *cobra.Command {
 		Example: "  understudy drain db-1 --wait --reason disks --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one node"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if d.Node = args[0]; len(d.Why) > election.LongestReason {
+			d.Node = args[0]
+			if len(d.Why) > election.LongestReason {
 				return usage("--reason is %d bytes long: at most %d are allowed", len(d.Why), election.LongestReason)
 			}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
@@ -92,7 +93,8 @@ func (to paper) drained(s control.Status) (lines []string) {
 		if len(do.Words) > 0 {
 			text += " To let it take services again:"
 		}
-		if lines = append(lines, to.paintAll(yellow, note(to.width, text))...); len(do.Words) > 0 {
+		lines = append(lines, to.paintAll(yellow, note(to.width, text))...)
+		if len(do.Words) > 0 {
 			lines = append(lines, command(to.width, withFlags(do, to.flags)...)...)
 		}
 	}

@@ -35,13 +35,13 @@ func lookAt(ctx context.Context, c *config.Config, here bool) *lookedAt {
 	r := ensemble.Look(ctx, ensemble.Asked{Config: client(c, auth), Here: here})
 	l := &lookedAt{Servers: r.Servers, Findings: r.Judge(use(c)), reached: r.Reached()}
 	if l.reached {
-		l.nodes(ctx, client(c, auth))
+		l.nodes(ctx, client(c, auth), c.Services)
 	}
 	return l
 }
 
-// nodes looks at those that are connected.
-func (l *lookedAt) nodes(ctx context.Context, cfg election.Config) {
+// nodes looks at those that are connected, and at those that have, or had, a copy of a replicated service.
+func (l *lookedAt) nodes(ctx context.Context, cfg election.Config, services map[string]config.Service) {
 	ctx, enough := context.WithTimeout(ctx, ensemblePatience)
 	defer enough()
 	c, err := control.Open(ctx, cfg)
@@ -51,6 +51,14 @@ func (l *lookedAt) nodes(ctx context.Context, cfg election.Config) {
 	defer c.Close()
 	if differ, err := c.Unlike(ctx); err == nil && differ != "" {
 		l.Warnings = append(l.Warnings, differ)
+	}
+	now, _ := c.Status(ctx) // of what cannot be read nothing is warned
+	for _, v := range now.Services {
+		if r := services[v.Service].Replicated; r != nil {
+			if why := r.DoubtfulPositions(len(v.Known)); why != "" {
+				l.Warnings = append(l.Warnings, v.Service+": "+why)
+			}
+		}
 	}
 }
 

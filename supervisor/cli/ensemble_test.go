@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/hashicorp/go-hclog"
 
+	"understudy/election"
 	"understudy/supervisor/config"
 )
 
@@ -100,6 +101,41 @@ func TestCheckWarnsOfNodesWhoseLeasesDiffer(t *testing.T) {
 	t.Setenv("UNDERSTUDY_ZK", one)
 	if code, out, errs := says(t, "check", "--zk"); code != 0 || !strings.Contains(out, "warning: the leases of the nodes differ: 19.098s on b; 19.097s on a. ") {
 		t.Errorf("code %d\n%s\n%s", code, out, errs)
+	}
+}
+
+// ZooKeeper knows which nodes have, or had, a copy: with a fourth one, what was enough for three is not.
+func TestCheckWarnsOfPositionsThatAreTooFewForTheKnownCopies(t *testing.T) {
+	one := emptyCluster(t)
+	conn, _, err := zk.Connect([]string{one}, 4*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	known := (election.Paths{Root: "/understudy", Service: "redis"}).Known()
+	made := ""
+	for part := range strings.SplitSeq(strings.TrimPrefix(known, "/"), "/") {
+		made += "/" + part
+		if _, err := conn.Create(made, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile("../../examples/redis-replicated.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "u.yaml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "127.0.0.1:2181", one)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range []string{"db-1", "db-2", "db-3", "db-4"} {
+		if _, err := conn.Create(known+"/"+node, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		_, out, errs := says(t, "check", "--zk", "--elsewhere", "--config", file, "--node", "db-1")
+		if got := strings.Contains(out, "warning: redis: 2 positions of 4 copies show the newest data only where"); got != (node == "db-4") {
+			t.Errorf("with %s: %s%s", node, out, errs)
+		}
 	}
 }
 

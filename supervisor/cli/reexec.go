@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,10 +88,16 @@ func goesOnCommand() *cobra.Command {
 			var p handoff.Offer
 			again := runCommandWith(func(f *runFlags, cmd *cobra.Command, args []string) error {
 				c, err := f.load(cmd, args, false)
-				if err == nil {
-					p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, c.ZooKeeper.Name, servers(c.Config))
+				if err != nil {
+					return err
 				}
-				return err
+				for _, name := range slices.Sorted(maps.Keys(c.Services)) {
+					if c.Services[name].Replicated != nil {
+						return fmt.Errorf("%s is replicated, and copies cannot be handed over: restart the supervisor instead (systemctl restart understudy)", name)
+					}
+				}
+				p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, c.ZooKeeper.Name, servers(c.Config))
+				return nil
 			})
 			again.SetArgs(args[1:])
 			again.SilenceErrors, again.SilenceUsage = true, true

@@ -33,3 +33,14 @@ func TestReexecSaysWhomItHasNotFound(t *testing.T) {
 		}
 	}
 }
+
+// The copies of a replicated program cannot be handed over. That is said before the supervisor is asked, and it keeps running.
+func TestNoVersionGoesOnWithCopies(t *testing.T) {
+	code, out, errs := says(t, "goes-on", "run", "--config", "../../examples/redis-replicated.yaml", "--node", "db-1")
+	if want := "understudy: redis is replicated, and copies cannot be handed over: restart the supervisor instead (systemctl restart understudy)\n"; code != 1 || out != "" || errs != want {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+	if code, out, errs = says(t, "goes-on", "run", "--config", "../../examples/redis.yaml", "--node", "db-1"); code != 0 {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+}

@@ -86,8 +86,8 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		Node: c.Node, Host: host, File: f.configFile(), Sum: l.sum, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Cluster: c.ZooKeeper.Name, Lease: c.ZooKeeper.Lease,
 		Auth: auth, TLS: secured(c), Logger: log, JSONLog: c.Log.Format == config.LogJSON, Handover: handover, Upgrade: supervisor.Upgrade{Asked: next.Asked, Become: func(state []byte) error { flush(); return next.Become(state) }, Hangs: box.Hangs},
 	}
-	conf.Stuck = func(service string, stood time.Duration, stack func() string) {
-		standsStill(log, flush, service, stood, stack)
+	conf.Stuck = func(service string, stood time.Duration) {
+		standsStill(log, flush, service, stood, deciders)
 		os.Exit(1) // P4: nothing is cleaned up, the guardians end the programs, as after a crash
 	}
 	tellExposure(c.ZooKeeper, log)
@@ -140,21 +140,6 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	return supervise(cmd.Context(), conf, following, nil, server, systemd, next)
 }
 
-// standsStill logs where a service stands still. It returns soon, whatever else of this process hangs.
-func standsStill(log hclog.Logger, flush func(), service string, stood time.Duration, stack func() string) {
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		log.Error("internal error (please report): a service does not react, so this supervisor ends. Its guardians kill its programs, and other nodes take over",
-			"service", service, "for", stood.Round(time.Millisecond), "stack", stack())
-		flush()
-	}()
-	select {
-	case <-told:
-	case <-time.After(2 * lastWords):
-	}
-}
-
 // tellExposure logs, once, what strangers can do.
 func tellExposure(z config.ZooKeeper, log hclog.Logger) {
 	if note := z.Exposure(); note != "" {
@@ -167,7 +152,8 @@ func tellDangers(log hclog.Logger, before []string, now config.Faults) []string 
 	var list []string
 	for _, f := range now {
 		text := f.String()
-		if list = append(list, text); !slices.Contains(before, text) {
+		list = append(list, text)
+		if !slices.Contains(before, text) {
 			log.Warn("dangerous setting", "warning", text)
 		}
 	}

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/service/role"
 )
 
 // A supervisor of which a service stands still says where, and ends, even if it cannot say it.
@@ -28,4 +31,21 @@ func TestAStandstillIsToldWithItsPlace(t *testing.T) {
 		}
 		close(never)
 	})
+}
+
+type standing struct{ role.Actions }
+
+func (standing) Moved(role.State, role.State, role.Event, error) {}
+
+func (s standing) EndOld(context.Context) role.Event { panic(deciders()) }
+
+// What decides comes first, however much else this process does.
+func TestTheStacksOfThoseWhoDecideComeFirst(t *testing.T) {
+	defer func() {
+		first, _, _ := strings.Cut(recover().(string), "\n\n")
+		if !strings.Contains(first, "standing.EndOld") {
+			t.Errorf("first is %s", first)
+		}
+	}()
+	role.Drive(t.Context(), role.State{}, standing{})
 }

@@ -106,7 +106,8 @@ func total(services []control.ServiceStatus) string {
 	counts, held := map[int]int{}, "paused"
 	for _, v := range services {
 		code, _ := judged(v)
-		if counts[code]++; code == exitPaused && !v.Paused {
+		counts[code]++
+		if code == exitPaused && !v.Paused {
 			held = "paused or drained"
 		}
 	}

@@ -20,7 +20,8 @@ func (to paper) gone(s control.Status, now time.Time) (lines []string) {
 		if len(do.Words) > 0 {
 			text += " If it does not come back:"
 		}
-		if lines = append(lines, to.paintAll(colour, note(to.width, text))...); len(do.Words) > 0 {
+		lines = append(lines, to.paintAll(colour, note(to.width, text))...)
+		if len(do.Words) > 0 {
 			lines = append(lines, command(to.width, withFlags(do, to.flags)...)...)
 		}
 	}

@@ -131,7 +131,7 @@ func aborted(ctx context.Context, err error) error {
 }
 
 func restartCommand() *cobra.Command {
-	return errandCommand("restart", "Restart the program on its node", "The lock is kept, so no other node takes over while it restarts.",
+	return errandCommand("restart", "Restart the program on its node", "The lock is kept, so no other node takes over while it restarts. The primary of a replicated service gives it back, and is promoted\nagain if its copy has all data.",
 		"has been restarted", (*control.Cluster).Restart)
 }
 

@@ -133,7 +133,8 @@ func (m *manager) run(ctx context.Context) error {
 	}
 	join := func() {
 		is, changes := m.board.Joined()
-		if joined = changes; is {
+		joined = changes
+		if is {
 			ready()
 		}
 	}

@@ -191,7 +191,8 @@ type picture struct {
 }
 
 func (p *picture) take(l look) {
-	if p.trouble = l.err; l.err == nil {
+	p.trouble = l.err
+	if l.err == nil {
 		p.seen = l
 	}
 }

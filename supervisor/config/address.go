@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 )
@@ -78,7 +77,7 @@ func (a Address) check(p place) {
 
 // check doubts an empty list, unless that takes an address of the defaults, or of other nodes, away.
 func (list Addresses) check(p place) {
-	if len(list) == 0 && p.given() && !slices.ContainsFunc(origins(p.keys[0]), p.says) {
+	if len(list) == 0 && p.given() && !p.where.spots[p.keys[0].id()].hides {
 		p.noEffect("an address", "one, or leave the key out")
 	}
 	list.each(p, func(p place, a Address) { a.check(p) })
@@ -95,22 +94,28 @@ func (list Addresses) each(p place, f func(p place, a Address)) {
 	}
 }
 
-// checkAddresses refuses two owners of one address.
-func (w written) checkAddresses(p place, owners map[string]string) {
-	each := func(p place, a Address) {
-		if a.IP == "" {
-			return
+// checkOwners refuses two owners of one address, or of one directory of a mount.
+func (w written) checkOwners(p place, owners map[string]string) {
+	each := func(p place, what, name string) {
+		if other, taken := owners[name]; taken {
+			p.fault("%s is the %s of %s already", quoted(name), what, other)
+		} else if name != "" {
+			owners[name] = p.keys[0].String()
 		}
-		if other, taken := owners[a.IP.Addr()]; taken {
-			p.fault("%s is the address of %s already", quoted(a.IP.Addr()), other)
-			return
-		}
-		owners[a.IP.Addr()] = p.keys[0].String()
 	}
-	w.Address.each(p.key("address"), each)
+	address := func(p place, a Address) {
+		if a.IP != "" {
+			each(p, "address", a.IP.Addr())
+		}
+	}
+	w.Address.each(p.key("address"), address)
 	for i, process := range w.Processes {
+		at := p.key("processes").item(i)
 		if process.Address != nil {
-			each(p.key("processes").item(i).key("address"), *process.Address)
+			address(at.key("address"), *process.Address)
+		}
+		if process.Mount != nil {
+			each(at.key("mount").key("directory"), "directory", process.Mount.Directory)
 		}
 	}
 }

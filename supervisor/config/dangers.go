@@ -30,7 +30,8 @@ func (r LoadResult) Dangers(patience time.Duration) (warnings, refused Faults, f
 		warnings, refused := r.look(s)
 		return looked{warnings, refused, s.looked}, nil
 	}, nil)
-	if warnings, refused = l.warnings, l.refused; err != nil {
+	warnings, refused = l.warnings, l.refused
+	if err != nil {
 		warnings = Faults{{File: r.Files.Config[0], Danger: true, Message: "a file system does not answer: it is unknown who can change or read the files that are named here"}}
 	}
 	if os.Geteuid() != 0 {

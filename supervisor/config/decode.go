@@ -1,13 +1,18 @@
 package config
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 )
 
-// mostValues bounds what a file stands for once its aliases are followed.
-const mostValues = 500_000
+// mostValues bounds what the files stand for once their aliases are followed, and mostForAll that for all nodes together.
+const (
+	mostValues = 500_000
+	mostForAll = 4 * mostValues
+)
 
 // mostFaults is how many faults are reported; a file with more is not one of ours.
 const mostFaults = 1000
@@ -15,42 +20,55 @@ const mostFaults = 1000
 // decoder fills Go values from nodes. It does not stop at a fault.
 type decoder struct {
 	*positions
-	defaults *written // what every service starts from; filled before the first one is read
-	base     *Program // what the processes of the service that is being read start from
-	service  *written // what the overrides of single nodes start from
-	values   int
+	doc      document
+	node     string          // the one that counts; "": what the files say for all
+	named    map[string]bool // the nodes that the files name
+	defaults []spot          // what every service inherits from; filled before the first one is read
+	start    written         // what every service starts from
+	base     *Program        // what the processes of the service that is being read start from
+	read     int             // values
 }
 
 func reflectOf[T any](target *T) reflect.Value { return reflect.ValueOf(target).Elem() }
 
 // full reports whether a bound is reached; the rest of the file is then skipped.
 func (d *decoder) full() bool {
-	return d.values > mostValues || len(d.faults) >= mostFaults
+	d.skipped = d.skipped || d.read > mostValues || d.values+d.read > mostForAll
+	return d.skipped || len(d.faults) >= mostFaults
 }
 
-// value reads n into v. A fault leaves v as it was.
-func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
-	if d.values++; d.full() {
+// value reads what stands at a spot, and below it what is inherited, into v. A fault leaves v as it was.
+func (d *decoder) value(at []spot, v reflect.Value, p path) {
+	d.read++
+	if d.full() {
 		return
 	}
-	n = follow(n)
+	defer func(file string) { d.file = file }(d.file)
+	d.file = at[0].file
+	n := follow(at[0].value)
 	if n.Style&yaml.TaggedStyle != 0 {
 		d.fault(n, p, "the tag %s is not understood: leave it out", shorten(n.Tag))
 		return
 	}
 	switch target := v.Addr().Interface().(type) {
 	case *Command:
-		d.command(n, target, p)
+		d.command(at[0], target, p)
 		return
 	case *Hook:
-		if n.Kind != yaml.MappingNode { // the short form
-			d.spots[p.key("command").id()] = d.spots[p.id()]
-			d.command(n, &target.Command, p)
-			return
+		for _, one := range slices.Backward(at) {
+			if one.value = follow(one.value); one.value.Kind == yaml.MappingNode {
+				d.structure([]spot{one}, v, p)
+				continue
+			}
+			one.at, d.file = one.at.key("command"), one.file // the short form
+			d.spots[p.key("command").id()] = one
+			d.command(one, &target.Command, p)
 		}
+		return
 	case *Address:
-		if target.Announce = defaultAnnounce; n.Kind == yaml.ScalarNode && !isNull(n) { // the short form
-			d.value(n, reflectOf(&target.IP), p)
+		target.Announce = defaultAnnounce
+		if n.Kind == yaml.ScalarNode && !isNull(n) { // the short form
+			d.value(at[:1], reflectOf(&target.IP), p)
 			return
 		}
 		if n.Kind == yaml.SequenceNode {
@@ -60,18 +78,18 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 	case *Addresses:
 		if n.Kind != yaml.SequenceNode {
 			var one Address
-			d.value(n, reflectOf(&one), p)
+			d.value(at[:1], reflectOf(&one), p)
 			*target = Addresses{one}
 			return
 		}
 	case *Limit:
-		d.limit(n, target, p)
+		d.limit(at[:1], target, p)
 		return
 	case *InheritEnv:
-		d.inheritEnv(n, target, p)
+		d.inheritEnv(at[:1], target, p)
 		return
 	case *nodeKey:
-		d.nodeKey(n, target, p)
+		d.nodeKey(at[0], target, p)
 		return
 	}
 	if want, read := scalar(v); read != nil {
@@ -84,27 +102,24 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		d.pointer(n, v, p)
+		d.pointer(at, v, p)
 	case reflect.Struct:
-		d.structure(n, v, p)
+		d.structure(at, v, p)
 	case reflect.Map:
-		d.mapping(n, v, p)
+		d.mapping(at, v, p)
 	case reflect.Slice:
-		d.list(n, v, p)
+		d.list(at[0], v, p)
 	default:
 		panic("config: no rule reads a " + v.Type().String())
 	}
 }
 
-func (d *decoder) pointer(n *yaml.Node, v reflect.Value, p path) {
+func (d *decoder) pointer(at []spot, v reflect.Value, p path) {
 	target := reflect.New(v.Type().Elem())
 	if t, ok := target.Interface().(interface{ setDefaults() }); ok {
 		t.setDefaults()
 	}
-	if !v.IsNil() && v.Elem().Kind() == reflect.Struct { // of all nodes, for one of them
-		target.Elem().Set(v.Elem())
-	}
-	d.value(n, target.Elem(), p)
+	d.value(at, target.Elem(), p)
 	if list := target.Elem(); list.Kind() == reflect.Slice && list.IsNil() {
 		list.Set(reflect.MakeSlice(list.Type(), 0, 0)) // [] is no null, in JSON either
 	}
@@ -112,138 +127,150 @@ func (d *decoder) pointer(n *yaml.Node, v reflect.Value, p path) {
 }
 
 // structure reads a mapping whose keys are known.
-func (d *decoder) structure(n *yaml.Node, v reflect.Value, p path) {
-	if v.Type() == reflect.TypeFor[ZooKeeperAuth]() && n.Kind == yaml.ScalarNode && !isNull(n) { // it may be the secret itself
+func (d *decoder) structure(at []spot, v reflect.Value, p path) {
+	if n := follow(at[0].value); v.Type() == reflect.TypeFor[ZooKeeperAuth]() && n.Kind == yaml.ScalarNode && !isNull(n) { // it may be the secret itself
 		d.fault(n, p, "text where a mapping is expected: write {scheme: digest, file: ...} and put user:password into the file")
 		return
 	}
-	pairs, ok := d.pairs(n, p)
-	if !ok {
-		return
-	}
-	switch service := v.Addr().Interface().(type) { // its keys are read before processes and nodes are
-	case *written:
-		d.base = &service.Program
-	case *entry:
-		d.base, d.service = &service.Program, &service.written
-	}
-	given := map[string]pair{}
-	for _, pair := range pairs {
-		given[pair.name] = pair
-	}
 	fields := fieldsOf(v.Type())
-	d.oneOfEach(fields, given, v, p)
+	given := d.keys(at, p, fields)
+	switch read := v.Addr().Interface().(type) {
+	case *document:
+		d.ofNode(given)
+	case *written: // its keys are read before processes are
+		d.base = &read.Program
+	case *entry:
+		d.base = &read.Program
+	}
 	for _, f := range fields {
-		if pair, ok := given[f.name]; ok {
-			d.keyed(pair, v.FieldByIndex(f.index), p.key(f.name))
-			delete(given, f.name)
-			if z, ok := v.Addr().Interface().(*ZooKeeper); ok && f.name == "profile" {
-				d.times(z)
+		spots, ok := given[f.name]
+		if !ok {
+			continue
+		}
+		delete(given, f.name)
+		doc, isDocument := v.Addr().Interface().(*document)
+		if isDocument && f.name == "defaults" {
+			doc.Defaults, d.defaults = d.start, spots
+		}
+		d.keyed(spots, v.FieldByIndex(f.index), p.key(f.name))
+		if z, ok := v.Addr().Interface().(*ZooKeeper); ok && f.name == "profile" {
+			d.times(z)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if unknown := given[name][0]; unknown.own && !d.full() {
+			d.unknown(unknown.key, v.Type(), p)
+		}
+	}
+}
+
+// keys are the keys of a mapping with what they are made of. One of a group hides all of that group that would be inherited.
+func (d *decoder) keys(at []spot, p path, fields []field) map[string][]spot {
+	given, first := map[string][]spot{}, map[string]string{} // of each group
+	for i, from := range at {
+		if i > 0 && follow(from.value).Kind != yaml.MappingNode {
+			continue
+		}
+		d.file = from.file
+		here := d.pairs(from, p)
+		nearer := maps.Clone(first)
+		for _, f := range fields {
+			one, ok := here[f.name]
+			switch {
+			case !ok || f.group == "":
+			case nearer[f.group] != "":
+				delete(here, f.name)
+			case first[f.group] != "":
+				d.fault(one.key, p.key(f.name), "does not go together with %s: give one of them", first[f.group])
+			default:
+				first[f.group] = f.name
+			}
+		}
+		for name, one := range here {
+			if given[name] = append(given[name], one); len(given[name]) > 1 {
+				given[name][0].hides = true
 			}
 		}
 	}
-	for _, pair := range pairs {
-		if _, unknown := given[pair.name]; unknown && !d.full() {
-			d.unknown(pair, v.Type(), p)
-		}
-	}
+	d.file = at[0].file
+	return given
 }
 
 // times takes the defaults of a profile, before the keys are read that may say otherwise.
 func (d *decoder) times(z *ZooKeeper) {
 	if times, ok := profiles[z.Profile]; ok {
-		z.Lease, d.defaults.GraceDelay = times.lease, times.grace
-	}
-}
-
-// oneOfEach refuses two keys of one group. A key that is given replaces the key of its group that the defaults gave.
-func (d *decoder) oneOfEach(fields []field, given map[string]pair, v reflect.Value, p path) {
-	first := map[string]string{}
-	for _, f := range fields {
-		pair, ok := given[f.name]
-		if f.group == "" || !ok {
-			continue
-		}
-		if other, two := first[f.group]; two {
-			d.fault(pair.key, p.key(f.name), "does not go together with %s: give one of them", other)
-			continue
-		}
-		first[f.group] = f.name
-	}
-	for _, f := range fields {
-		if f.group != "" && first[f.group] != "" {
-			v.FieldByIndex(f.index).SetZero()
-		}
+		z.Lease, d.start.GraceDelay = times.lease, times.grace
 	}
 }
 
 // keyed reads the value of one key, and remembers where both stand.
-func (d *decoder) keyed(pair pair, v reflect.Value, p path) {
-	value := follow(pair.value)
-	if isNull(value) && value.Value == "" {
-		value = pair.key
+func (d *decoder) keyed(at []spot, v reflect.Value, p path) {
+	here := at[0]
+	if here.value = follow(here.value); isNull(here.value) && here.value.Value == "" {
+		here.value = here.key
 	}
-	d.spots[p.id()] = spot{file: d.file, key: pair.key, value: value}
-	if isNull(pair.value) && v.Kind() != reflect.Struct && v.Kind() != reflect.Pointer && v.Kind() != reflect.Map {
-		d.fault(value, p, "has no value: write one, or leave the key out")
+	d.spots[p.id()] = here
+	if isNull(at[0].value) && v.Kind() != reflect.Struct && v.Kind() != reflect.Pointer && v.Kind() != reflect.Map {
+		d.fault(here.value, p, "has no value: write one, or leave the key out")
 		return
 	}
-	d.value(pair.value, v, p)
+	d.value(at, v, p)
 }
 
 // mapping reads a mapping whose keys are the user's.
-func (d *decoder) mapping(n *yaml.Node, v reflect.Value, p path) {
-	pairs, _ := d.pairs(n, p)
-	for _, pair := range pairs {
+func (d *decoder) mapping(at []spot, v reflect.Value, p path) {
+	given := d.keys(at, p, nil)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if d.full() {
 			return
 		}
 		if v.IsNil() {
 			v.Set(reflect.MakeMap(v.Type()))
 		}
-		at, name := p.key(pair.name), reflect.ValueOf(pair.name)
+		p, key, from := p.key(name), reflect.ValueOf(name), given[name]
 		item := reflect.New(v.Type().Elem()).Elem()
-		var service *written
-		switch item := item.Addr().Interface().(type) {
-		case *written:
-			service, *item = item, d.service.clone()
+		switch read := item.Addr().Interface().(type) {
+		case *written: // of one node: it is read for that one
+			d.spots[p.id()], d.named[name] = from[0], true
 		case *entry:
-			if v.MapIndex(name).IsValid() { // a file's own repetitions are told by pairs
-				first := d.spots[at.id()]
-				d.fault(pair.key, at, "defined twice: it is at %s:%d:%d too", first.file, first.key.Line, first.key.Column)
+			if v.MapIndex(key).IsValid() { // a file's own repetitions are told by pairs
+				first := d.spots[p.id()]
+				d.fault(from[0].key, p, "defined twice: it is at %s:%d:%d too", first.file, first.key.Line, first.key.Column)
 				continue
 			}
-			service, item.written = &item.written, d.defaults.clone()
+			read.written = d.start
+			d.entry(from[0], read, p)
+		default:
+			d.keyed(from, item, p)
 		}
-		d.keyed(pair, item, at)
-		if service != nil {
-			d.inheritProcesses(service, at)
-		}
-		v.SetMapIndex(name, item)
+		v.SetMapIndex(key, item)
 	}
 }
 
-// inheritProcesses reads inherited processes anew, for a service or a node's override that has no program of its own: they start
-// from what is given there.
-func (d *decoder) inheritProcesses(service *written, p path) {
-	if d.given(p.key("command")) || d.given(p.key("processes")) {
+// entry reads a service, which inherits from the defaults. What it says for the node that counts is nearer than the rest.
+func (d *decoder) entry(at spot, target *entry, p path) {
+	var own []spot
+	if n := follow(at.value); n.Kind == yaml.MappingNode && n.Style&yaml.TaggedStyle == 0 {
+		own = d.perNode(d.keys([]spot{at}, p, nil)["nodes"], p.key("nodes"))
+	}
+	if own == nil {
+		d.keyed(inherit([]spot{at}, d.defaults), reflectOf(target), p)
 		return
 	}
-	for _, at := range origins(p.key("processes")) {
-		if d.given(at[:len(at)-1].key("command")) {
-			return
-		}
-		if from, ok := d.spots[at.id()]; ok {
-			file := d.file
-			d.file, d.base = from.file, &service.Program
-			d.value(from.value, reflectOf(&service.Processes), p.key("processes"))
-			d.file = file
-			return
-		}
-	}
+	d.keyed(inherit(own, append([]spot{at}, d.defaults...)), reflectOf(&target.written), p)
 }
 
-func (d *decoder) list(n *yaml.Node, v reflect.Value, p path) {
+// inherit puts what is inherited below what is given.
+func inherit(given, inherited []spot) []spot {
+	for _, s := range inherited {
+		s.own = false
+		given = append(given, s)
+	}
+	return given
+}
+
+func (d *decoder) list(from spot, v reflect.Value, p path) {
+	n := follow(from.value)
 	if n.Kind != yaml.SequenceNode {
 		d.fault(n, p, "%s where a list is expected%s", kindOf(n), listForm(n))
 		return
@@ -253,19 +280,22 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, p path) {
 		if d.full() {
 			return
 		}
-		at := p.item(i)
-		d.spots[at.id()] = spot{file: d.file, key: node, value: node}
+		at, one := p.item(i), spot{file: from.file, key: node, value: node, at: from.at.item(i), own: true}
+		d.spots[at.id()] = one
 		item := reflect.New(v.Type().Elem()).Elem()
 		process, isProcess := item.Addr().Interface().(*Process)
 		if isProcess {
 			process.Program, process.UndoTimeout = d.base.inherited(), defaultUndoTimeout
 		}
-		d.value(node, item, at)
-		if isProcess && (process.Oneshot || process.OCF != "") && !d.given(at.key("ready").key("timeout")) {
+		d.value([]spot{one}, item, at)
+		if isProcess && (process.Oneshot || process.Mount != nil || process.OCF != "") && !d.given(at.key("ready").key("timeout")) {
 			process.Ready.Timeout = 0
 		}
-		if isProcess && process.OCF != "" && !d.given(at.key("undo_timeout")) {
+		if isProcess && (process.Mount != nil || process.OCF != "") && !d.given(at.key("undo_timeout")) {
 			process.UndoTimeout = 0 // the agent says it
+		}
+		if isProcess && process.Mount != nil && !d.given(at.key("needs_proof")) {
+			process.NeedsProof = true
 		}
 		items = reflect.Append(items, item)
 	}
@@ -286,15 +316,15 @@ func (d *decoder) word(n *yaml.Node, p path, want string) (string, bool) {
 }
 
 // inheritEnv reads true, false, or a list of names.
-func (d *decoder) inheritEnv(n *yaml.Node, target *InheritEnv, p path) {
-	if n.Kind == yaml.SequenceNode {
+func (d *decoder) inheritEnv(at []spot, target *InheritEnv, p path) {
+	if follow(at[0].value).Kind == yaml.SequenceNode {
 		names := []string{}
-		d.list(n, reflectOf(&names), p)
+		d.list(at[0], reflectOf(&names), p)
 		*target = append(InheritEnv{}, names...)
 		return
 	}
 	all := true
-	d.value(n, reflectOf(&all), p)
+	d.value(at, reflectOf(&all), p)
 	*target = nil
 	if !all {
 		*target = InheritEnv{}
@@ -302,27 +332,29 @@ func (d *decoder) inheritEnv(n *yaml.Node, target *InheritEnv, p path) {
 }
 
 // limit reads one value for both sides, or {soft: ..., hard: ...}.
-func (d *decoder) limit(n *yaml.Node, target *Limit, p path) {
+func (d *decoder) limit(at []spot, target *Limit, p path) {
+	n := follow(at[0].value)
 	if n.Kind != yaml.MappingNode {
 		var value limitValue
-		d.value(n, reflectOf(&value), p)
+		d.value(at, reflectOf(&value), p)
 		*target = Limit{Soft: uint64(value), Hard: uint64(value)}
 		return
 	}
 	var sides limitSides
-	d.structure(n, reflectOf(&sides), p)
+	d.structure(at, reflectOf(&sides), p)
 	for _, side := range keysOf(reflect.TypeFor[limitSides]()) {
-		if !d.given(p.key(side)) && !d.isBad(p.key(side)) {
+		if _, given := d.spots[p.key(side).id()]; !given && !d.isBad(p.key(side)) {
 			d.fault(n, p, "%s is missing: a limit has soft and hard, or is one value for both", side)
 		}
 	}
 	*target = Limit{Soft: uint64(sides.Soft), Hard: uint64(sides.Hard)}
 }
 
-func (d *decoder) command(n *yaml.Node, target *Command, p path) {
+func (d *decoder) command(at spot, target *Command, p path) {
+	n := follow(at.value)
 	if n.Kind == yaml.SequenceNode {
 		var words []string
-		d.list(n, reflectOf(&words), p)
+		d.list(at, reflectOf(&words), p)
 		*target = words
 		return
 	}

@@ -13,7 +13,12 @@ import (
 )
 
 // member looks at what a member that is no program needs.
-func (s *machineCheck) member(p path, process Process) {
+func (s *machineCheck) member(p path, process Process, first bool) {
+	if process.Mount != nil && first && !s.dangers {
+		if err := process.Mount.mount().Fit(); err != nil {
+			s.warn(p.key("mount"), err.Error())
+		}
+	}
 	if process.Address != nil {
 		s.address(p.key("address"), *process.Address)
 	}

@@ -17,19 +17,18 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-// warnings places doubts as faults are placed.
-func (l *loader) warnings(warnings []found) Faults {
-	var list Faults
+// doubts places doubts as faults are placed.
+func (l *positions) doubts(warnings []found) (list Faults) {
 	for _, f := range warnings {
 		p, file, n := l.locate(f)
 		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message, Danger: f.danger})
 	}
-	return l.sorted(list)
+	return list
 }
 
 // At is what is wrong with a key's value on this machine, found by others, in its place.
 func (r LoadResult) At(key, message string) Fault {
-	return r.loader.warnings([]found{{keys: []path{r.loader.ours(strings.Split(key, ".")...)}, message: message}})[0]
+	return r.loader.doubts([]found{{keys: []path{strings.Split(key, ".")}, message: message}})[0]
 }
 
 // Here looks for the files, users and programs that the configuration names, on this machine: without them a service would not
@@ -54,21 +53,21 @@ func (r LoadResult) look(s machineCheck) (warnings, refused Faults) {
 	if t := r.loader.doc.ZooKeeper.TLS; t != nil {
 		s.tls(path{"zookeeper", "tls"}, keyfile.TLS(*t))
 	}
-	s.web(s.loader.ours("http"), r.loader.doc.HTTP)
+	s.web(path{"http"}, r.loader.doc.HTTP)
 	if agent := r.loader.doc.Fencing.Agent; agent != nil {
-		s.agent(s.loader.ours("fencing", "agent"), *agent)
+		s.agent(path{"fencing", "agent"}, *agent)
 	}
 	if w := r.loader.doc.Watchdog; w.Mode != WatchdogOff {
 		if _, err := os.Stat(w.Device); errors.Is(err, fs.ErrNotExist) {
-			s.warn(s.loader.ours("watchdog", "device"), "there is no "+w.Device)
+			s.warn(path{"watchdog", "device"}, "there is no "+w.Device)
 		} else if err != nil {
-			s.warn(s.loader.ours("watchdog", "device"), err.Error())
+			s.warn(path{"watchdog", "device"}, err.Error())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.loader.doc.Services)) {
-		s.service(s.loader.ours("services", name), r.loader.doc.Services[name].written)
+		s.service(path{"services", name}, r.loader.doc.Services[name].written)
 	}
-	return r.loader.warnings(s.found), r.loader.warnings(s.refused)
+	return r.loader.sorted(r.loader.doubts(s.found)), r.loader.sorted(r.loader.doubts(s.refused))
 }
 
 // machineCheck collects what this machine lacks.
@@ -163,8 +162,8 @@ func (s *machineCheck) needs(p path, name string, use safefile.Purpose) {
 func (s *machineCheck) service(p path, w written) {
 	for i, process := range w.Processes {
 		at := p.key("processes").item(i)
-		if !process.isProgram() {
-			s.member(at, process)
+		if process.member() != "" {
+			s.member(at, process, i == 0 && len(w.Address) == 0)
 			continue
 		}
 		s.program(at, process)

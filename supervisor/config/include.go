@@ -88,6 +88,9 @@ func (l *loader) include() {
 			l.one(at, pattern, name)
 		}
 	}
+	if len(l.parts) > 1 {
+		l.decode("")
+	}
 }
 
 // one reads one included file; a fault in opening it is one of the main file's.
@@ -112,33 +115,17 @@ func (l *loader) one(at path, pattern, name string) {
 	l.file = name
 	switch {
 	case fault != nil:
-		whole := l.doc.Services
-		l.doc.Services = maps.Clone(whole) // what is read is not all of it
-		l.around(*fault, src, func() {
-			if root != nil && root.Kind == yaml.MappingNode {
-				l.fragment(root)
-			}
-		})
-		l.doc.Services = whole
-	case root != nil:
-		l.fragment(root)
+		l.parts = append(l.parts, parsed{name, root, fault, emptied(src, fault.Line)})
+	case root == nil:
+	case root.Kind == yaml.MappingNode:
+		l.files.says(name, root)
+		l.parts = append(l.parts, parsed{name: name, root: root})
+	case root.Kind == yaml.ScalarNode: // which may be a secret
+		l.fault(root, nil, "text where the key services: is expected")
+	default:
+		l.fault(root, nil, "%s where the key services: is expected", kindOf(root))
 	}
 	l.file = l.name
-}
-
-func (l *loader) fragment(root *yaml.Node) {
-	if root.Kind != yaml.MappingNode {
-		what := "text" // which may be a secret
-		if root.Kind != yaml.ScalarNode {
-			what = kindOf(root)
-		}
-		l.fault(root, nil, "%s where the key services: is expected", what)
-		return
-	}
-	l.files.says(l.file, root)
-	part := fragment{Services: l.doc.Services}
-	l.value(root, reflectOf(&part), nil)
-	l.doc.Services = part.Services
 }
 
 // expand lists the files that a glob finds, sorted; a name without wildcards stands for itself. As in a shell, what is

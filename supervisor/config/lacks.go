@@ -25,7 +25,8 @@ func (s Service) HasAddress() bool {
 func (s Service) LacksDevice() error {
 	first := true
 	for _, p := range s.Processes {
-		if first = first && (p.Sets != nil || p.Keeps); p.Sets == nil {
+		first = first && (p.Sets != nil || p.Keeps)
+		if p.Sets == nil {
 			continue
 		}
 		a := address.Address{Prefix: p.Sets.IP.Prefix(), Device: p.Sets.Device}

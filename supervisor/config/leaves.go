@@ -21,7 +21,7 @@ func (process Process) Leaves() (mount, address, undo string) {
 			}
 		}
 		return "", "", "the stop action of " + agent
-	case len(words) > 1 && filepath.Base(words[0]) == "umount" && filepath.IsAbs(words[len(words)-1]):
+	case len(words) > 1 && (filepath.Base(words[0]) == "umount" || words[1] == "mount") && filepath.IsAbs(words[len(words)-1]):
 		return words[len(words)-1], "", ""
 	}
 	return "", "", strings.Join(words, " ")

@@ -14,6 +14,7 @@ func TestWhatAOneshotLeavesIsNamed(t *testing.T) {
     processes:
       - {name: mnt, command: [mount, /dev/vdb, /srv/db], oneshot: true, undo: [/usr/bin/umount, /srv/db]}
       - {name: fs, ocf: "heartbeat:Filesystem", params: {device: /dev/vdb, directory: /srv/fs, fstype: ext4}}
+      - {name: own, mount: {device: /dev/vdc, directory: /srv/own, type: xfs}}
       - {name: cloud, ocf: "heartbeat:aliyun-vpc-move-ip", params: {password: secret}}
       - {name: dns, command: x, oneshot: true, undo: [dns, del, it]}
 `)
@@ -21,7 +22,7 @@ func TestWhatAOneshotLeavesIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string][3]string{
-		"192.0.2.10": {"", "192.0.2.10"}, "mnt": {"/srv/db"}, "fs": {"/srv/fs"}, "cloud": {"", "", "the stop action of heartbeat:aliyun-vpc-move-ip"}, "dns": {"", "", "dns del it"},
+		"192.0.2.10": {"", "192.0.2.10"}, "mnt": {"/srv/db"}, "fs": {"/srv/fs"}, "own": {"/srv/own"}, "cloud": {"", "", "the stop action of heartbeat:aliyun-vpc-move-ip"}, "dns": {"", "", "dns del it"},
 	}
 	s := cfg.Services["s"].Members("s", "/usr/bin/understudy", func(ocf.Resource) ocf.Meta { return ocf.Meta{} })
 	for _, process := range s.Processes {

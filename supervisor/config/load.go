@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -63,64 +64,96 @@ func (r LoadResult) Nodes() []string {
 
 // loader reads one file and those that it includes.
 type loader struct {
-	*decoder
-	disk  disk
+	*decoder // the newest
+	disk     disk
+	name     string
+	node     string // whose config is wanted; "": the file says it
+	sum      hash.Hash
+	parts    []parsed
+	files    Files
+	order    []string // the files as faults name them
+	nodes    []string // that the files name
+}
+
+// parsed is a file.
+type parsed struct {
 	name  string
-	node  string // whose config is wanted; "": the file says it
-	sum   hash.Hash
-	doc   document
-	files Files
-	order []string // the files as faults name them
-	nodes []string // that the files name
+	root  *yaml.Node // nil, or no mapping, where fault leaves nothing to read
+	fault *Fault     // it is not YAML, and root not all that it says
+	empty int        // the line of which the rest was left out then
 }
 
 func newLoader(name string, disk disk) *loader {
-	l := &loader{
+	return &loader{
 		disk: disk, name: name, sum: sha256.New(),
-		doc:   document{Config: *Default(), Defaults: writtenDefaults()},
-		files: Files{Config: []string{absolute(name)}, services: map[string][]string{}},
-		order: []string{name},
+		files:   Files{Config: []string{absolute(name)}, services: map[string][]string{}},
+		order:   []string{name},
+		decoder: &decoder{positions: newPositions(&told{file: name, said: map[Fault]bool{}}), named: map[string]bool{}},
 	}
-	l.decoder = &decoder{positions: newPositions(name), defaults: &l.doc.Defaults}
-	return l
+}
+
+// decode reads what the files say for a node; "": for all.
+func (l *loader) decode(node string) *decoder {
+	l.values += l.read
+	l.decoder = &decoder{positions: newPositions(l.told), node: node, named: l.named, start: writtenDefaults(), doc: document{Config: *Default(), Defaults: writtenDefaults()}}
+	l.doc.Config.Node = node
+	for _, p := range l.parts {
+		at, f := []spot{{file: p.name, value: p.root, own: true}}, fragment{Services: maps.Clone(l.doc.Services)}
+		switch {
+		case p.root == nil || p.root.Kind != yaml.MappingNode:
+		case p.name == l.name:
+			l.value(at, reflectOf(&l.doc), nil)
+		default:
+			l.value(at, reflectOf(&f), nil)
+		}
+		if p.name != l.name && p.fault == nil {
+			l.doc.Services = f.Services
+		}
+	}
+	l.file = l.name
+	return l.decoder
 }
 
 func (l *loader) load(src []byte) LoadResult {
 	root, fault := parse(src)
 	switch {
 	case fault != nil:
-		l.around(*fault, src, func() {
-			if root != nil && root.Kind == yaml.MappingNode && !strange(root) {
-				l.value(root, reflectOf(&l.doc), nil)
-			}
-		})
+		if root != nil && strange(root) {
+			root = nil
+		}
+		l.parts = []parsed{{l.name, root, fault, emptied(src, fault.Line)}}
+		l.decode("")
 		l.include()
-		return LoadResult{Faults: l.sorted(l.faults), Files: l.files}
+		for node := range l.named {
+			l.decode(node)
+		}
+		return LoadResult{Faults: l.all(), Files: l.files}
 	case root == nil:
 		return LoadResult{Faults: Faults{{File: l.name, Line: 1, Column: 1, Message: whatToWrite}}, Files: l.files}
-	case strange(root):
-		l.fault(root, nil, "this is no config of Understudy: keys such as zookeeper: and services: are expected")
-		return LoadResult{Faults: l.faults, Files: l.files}
-	case root.Kind != yaml.MappingNode:
-		l.fault(root, nil, "%s where keys such as zookeeper: and services: are expected", kindOf(root))
+	case strange(root) || root.Kind != yaml.MappingNode:
+		what := "this is no config of Understudy:"
+		if !strange(root) {
+			what = kindOf(root) + " where"
+		}
+		l.fault(root, nil, "%s keys such as zookeeper: and services: are expected", what)
 		return LoadResult{Faults: l.faults, Files: l.files}
 	}
 	l.sum.Write(src)
 	l.files.says(l.name, root)
-	l.value(root, reflectOf(&l.doc), nil)
+	l.parts = []parsed{{name: l.name, root: root}}
+	l.decode("")
 	l.include()
-	l.file = l.name
-
+	given, at := l.doc.Services, l.positions
 	warnings := l.check()
 	l.tooMuch()
 	l.files.env(l.doc.Services)
-	l.files.given(l.doc.Services, func(name string) string { return l.spots[path{"services", name}.id()].file })
-	r := LoadResult{Faults: l.sorted(l.faults), Sum: hex.EncodeToString(l.sum.Sum(nil)[:8]), Files: l.files, loader: l}
+	l.files.given(given, func(name string) string { return at.spots[path{"services", name}.id()].file })
+	r := LoadResult{Faults: l.all(), Sum: hex.EncodeToString(l.sum.Sum(nil)[:8]), Files: l.files, loader: l}
 	if len(r.Faults) > 0 {
 		return r
 	}
 	r.Config = l.doc.config()
-	r.Warnings = l.warnings(warnings)
+	r.Warnings = l.sorted(warnings)
 	return r
 }
 
@@ -137,14 +170,17 @@ func strange(root *yaml.Node) bool {
 	return len(root.Content) > 0
 }
 
-// around reads what a file that is not YAML has beside a fault. Keys and values are told that are wrong in any case. What they have to
-// be together is not: a part of it is missing.
-func (l *loader) around(fault Fault, src []byte, read func()) {
-	read()
-	empty := emptied(src, fault.Line)
-	l.faults = slices.DeleteFunc(l.faults, func(f Fault) bool { return f.File == l.file && f.Line == empty })
-	fault.File = l.file
-	l.faults = append(l.faults, fault)
+// all are the faults. Of what a file that is not YAML has beside that fault, keys and values are told that are wrong in any case. What they
+// have to be together is not: a part of it is missing.
+func (l *loader) all() Faults {
+	faults := l.faults
+	for _, p := range l.parts {
+		if p.fault != nil {
+			p.fault.File = p.name
+			faults = append(slices.DeleteFunc(faults, func(f Fault) bool { return f.File == p.name && f.Line == p.empty }), *p.fault)
+		}
+	}
+	return l.sorted(faults)
 }
 
 // sorted puts faults into the order in which a user meets them.
@@ -158,7 +194,7 @@ func (l *loader) sorted(faults Faults) Faults {
 // tooMuch reports that a part of the file was skipped.
 func (d *decoder) tooMuch() {
 	switch {
-	case d.values > mostValues:
+	case d.skipped:
 		d.add(&yaml.Node{}, nil, "the file expands to too many values (does an alias repeat aliases?)")
 	case len(d.faults) >= mostFaults:
 		d.add(&yaml.Node{}, nil, "more than "+strconv.Itoa(mostFaults)+" errors: the rest of the file was not checked")

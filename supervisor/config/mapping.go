@@ -7,45 +7,39 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// pair is one key of a mapping with its value.
-type pair struct {
-	name       string
-	key, value *yaml.Node
-}
-
 // unknown reports a key that means nothing where it stands.
-func (d *decoder) unknown(pair pair, t reflect.Type, p path) {
-	at := p.key(pair.name)
+func (d *decoder) unknown(at *yaml.Node, t reflect.Type, p path) {
+	key := at.Value
 	known := keysOf(t)
 	for _, name := range known {
-		if !d.given(p.key(name)) && DidYouMean(pair.name, []string{name}) != "" {
+		if !d.given(p.key(name)) && DidYouMean(key, []string{name}) != "" {
 			d.markBad(p.key(name)) // not missing, only misspelt
 		}
 	}
-	hint := DidYouMean(pair.name, known)
+	hint := DidYouMean(key, known)
 	isService := t == reflect.TypeFor[written]() || t == reflect.TypeFor[entry]()
 	switch {
 	case hint != "":
-	case t == reflect.TypeFor[document]() && means[entry](pair.name):
+	case t == reflect.TypeFor[document]() && means[entry](key):
 		hint = ": it belongs to a service, or under defaults:"
-	case t == reflect.TypeFor[fragment]() && means[document](pair.name):
+	case t == reflect.TypeFor[fragment]() && means[document](key):
 		hint = ": an included file holds services: and nothing else"
-	case t == reflect.TypeFor[fragment]() && means[entry](pair.name):
+	case t == reflect.TypeFor[fragment]() && means[entry](key):
 		hint = ": it belongs to a service"
-	case t == reflect.TypeFor[nodeKeys]() && means[entry](pair.name):
+	case t == reflect.TypeFor[nodeKeys]() && means[entry](key):
 		hint = ": it belongs to a service, under services.NAME.nodes." + p[len(p)-1]
-	case t == reflect.TypeFor[nodeKeys]() && means[document](pair.name):
+	case t == reflect.TypeFor[nodeKeys]() && means[document](key):
 		hint = ": it is the same for all nodes, at the top of the file"
-	case t == reflect.TypeFor[written]() && means[entry](pair.name):
+	case t == reflect.TypeFor[written]() && means[entry](key):
 		hint = ": it belongs to a single service"
-	case isService && means[document](pair.name):
+	case isService && means[document](key):
 		hint = ": it belongs to the top of the file"
-	case t == reflect.TypeFor[Process]() && means[entry](pair.name):
+	case t == reflect.TypeFor[Process]() && means[entry](key):
 		hint = ": it belongs to the service as a whole"
-	case isService && means[Process](pair.name):
+	case isService && means[Process](key):
 		hint = ": it belongs to an item of processes:"
 	}
-	d.fault(pair.key, at, "unknown key%s", hint)
+	d.fault(at, p.key(key), "unknown key%s", hint)
 }
 
 // means reports whether the name is a key of a T.
@@ -53,73 +47,73 @@ func means[T any](name string) bool {
 	return slices.Contains(keysOf(reflect.TypeFor[T]()), name)
 }
 
-// pairs lists a mapping's keys, its own first and then those it merges; a key that was given before is left out.
-func (d *decoder) pairs(n *yaml.Node, p path) ([]pair, bool) {
+// pairs are a mapping's keys, its own and then those it merges; a key that was given before is left out.
+func (d *decoder) pairs(from spot, p path) map[string]spot {
+	n := follow(from.value)
 	if isNull(n) {
-		return nil, true
+		return nil
 	}
 	if n.Kind != yaml.MappingNode {
 		d.fault(n, p, "%s where a mapping (key: value) is expected%s", kindOf(n), mappingForm(p))
-		return nil, false
+		return nil
 	}
-	d.values += len(n.Content) / 2
-	first := map[string]*yaml.Node{}
-	var own []pair
+	d.read += len(n.Content) / 2
+	own := map[string]spot{}
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := follow(n.Content[i]), n.Content[i+1]
+		first, twice := own[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode:
 			d.add(key, p, kindOf(key)+" where a key is expected")
 		case key.Tag == "!!merge":
 			merged = append(merged, value)
-		case first[key.Value] != nil:
-			d.fault(key, p.key(key.Value), "repeated: it was given on line %d", first[key.Value].Line)
+		case twice:
+			d.fault(key, p.key(key.Value), "repeated: it was given on line %d", first.key.Line)
 		default:
-			first[key.Value] = key
-			own = append(own, pair{name: key.Value, key: key, value: value})
+			own[key.Value] = from.with(key, value)
 		}
 	}
 	for _, source := range merged {
-		own = d.merge(own, source, first, p, 0)
+		d.merge(own, from, source, p, 0)
 	}
-	return own, true
+	return own
 }
 
 // merge adds what `<<: source` brings in: a mapping or a list of them, in which the earlier ones win.
-func (d *decoder) merge(own []pair, source *yaml.Node, first map[string]*yaml.Node, p path, depth int) []pair {
+func (d *decoder) merge(own map[string]spot, from spot, source *yaml.Node, p path, depth int) {
 	const deepest = 10 // an alias may lead back to the mapping that merges it
 	source = follow(source)
-	if d.values++; depth > deepest || d.full() {
+	d.read++
+	if depth > deepest || d.full() {
 		d.fault(source, p, "mappings merge one another too deeply")
-		return own
+		return
 	}
 	switch source.Kind {
 	case yaml.SequenceNode:
 		for _, item := range source.Content {
-			own = d.merge(own, item, first, p, depth+1)
+			d.merge(own, from, item, p, depth+1)
 		}
 	case yaml.MappingNode:
 		var merged []*yaml.Node
 		for i := 0; i+1 < len(source.Content); i += 2 {
 			key, value := follow(source.Content[i]), source.Content[i+1]
-			d.values++
+			d.read++
+			_, given := own[key.Value]
 			switch {
-			case key.Kind != yaml.ScalarNode || first[key.Value] != nil:
+			case key.Kind != yaml.ScalarNode || given:
 			case key.Tag == "!!merge":
 				merged = append(merged, value)
 			default:
-				first[key.Value] = key
-				own = append(own, pair{name: key.Value, key: key, value: value})
+				own[key.Value] = from.with(key, value)
 			}
 		}
 		for _, item := range merged {
-			own = d.merge(own, item, first, p, depth+1)
+			d.merge(own, from, item, p, depth+1)
 		}
 	default:
 		d.fault(source, p, "%s after <<: where a mapping is expected", kindOf(source))
 	}
-	return own
 }
 
 // follow gives what an alias stands for.

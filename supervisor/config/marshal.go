@@ -65,7 +65,7 @@ func encode(v reflect.Value) *yaml.Node {
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: textOf(value)}
 	case Process:
-		if !value.isProgram() {
+		if value.member() != "" {
 			return encodeStruct(v, value.memberKeys())
 		}
 	case encoding.TextMarshaler:

@@ -11,15 +11,29 @@ import (
 	"understudy/supervisor/ocf"
 )
 
-// isProgram reports whether it is written with command:.
-func (process Process) isProgram() bool { return process.Address == nil && process.OCF == "" }
+// member is the key that makes it a member which is no program; "": it is one.
+func (process Process) member() string {
+	switch {
+	case process.Address != nil:
+		return "address"
+	case process.Mount != nil:
+		return "mount"
+	case process.OCF != "":
+		return "ocf"
+	}
+	return ""
+}
 
 // memberKeys are the keys that a member has which is no program.
 func (process Process) memberKeys() []string {
-	if process.Address != nil {
-		return []string{"name", "needs_proof", "address"}
+	keys := []string{"name", "needs_proof", process.member()}
+	if process.Address == nil {
+		keys = append(keys, "undo_timeout", "ready")
 	}
-	return []string{"name", "needs_proof", "ocf", "params", "undo_timeout", "ready", "survives_boot"}
+	if process.OCF != "" {
+		keys = append(keys, "params", "survives_boot")
+	}
+	return keys
 }
 
 // tidyMember leaves only what counts of a member that is no program.
@@ -29,7 +43,7 @@ func (process *Process) tidyMember() {
 		return
 	}
 	*process = Process{
-		Name: process.Name, OCF: process.OCF, Params: maps.Clone(process.Params), NeedsProof: process.NeedsProof, SurvivesBoot: process.SurvivesBoot,
+		Name: process.Name, OCF: process.OCF, Mount: process.Mount, Params: maps.Clone(process.Params), NeedsProof: process.NeedsProof, SurvivesBoot: process.SurvivesBoot,
 		UndoTimeout: process.UndoTimeout,
 		Program:     Program{Ready: Ready{Timeout: process.Ready.Timeout}},
 	}
@@ -40,12 +54,16 @@ func (process *Process) tidyMember() {
 
 // checkMember checks a member that is no program.
 func (process Process) checkMember(p place) {
-	what, goes := "address", append(process.memberKeys(), "command", "address", "ocf") // of these three one is given
-	if process.Address != nil {
-		process.Address.check(p.key("address"))
-	} else {
-		what = "ocf"
+	what, goes := process.member(), append(process.memberKeys(), "command", "address", "mount", "ocf") // of these four one is given
+	switch what {
+	case "address":
+		process.Address.check(p.key(what))
+	case "mount":
+		process.Mount.check(p.key(what))
+		process.checkTimes(p, "the table of mounts says when it is mounted")
+	case "ocf":
 		process.checkOCF(p)
+		process.checkTimes(p, "the agent's start and monitor actions say when it is ready")
 		process.checkSurvival(p)
 	}
 	for _, f := range fieldsOf(reflect.TypeFor[Process]()) {
@@ -60,11 +78,14 @@ func (process Process) checkOCF(p place) {
 		p.key("ocf").fault("%s", fault)
 	}
 	checkEnv(p.key("params"), process.Params)
+}
+
+func (process Process) checkTimes(p place, instead string) {
 	if timeout := p.key("undo_timeout"); timeout.given() {
 		checkPositive(timeout, process.UndoTimeout)
 	}
 	if way := process.Ready.Way(); way != "" {
-		p.key("ready").key(way).fault("does not go with ocf: the agent's start and monitor actions say when it is ready; only timeout may be given")
+		p.key("ready").key(way).fault("does not go with %s: %s; only timeout may be given", process.member(), instead)
 	}
 	checkNotNegative(p.key("ready").key("timeout"), process.Ready.Timeout)
 }
@@ -88,8 +109,8 @@ const (
 // A resource agent that does not say how long an action may take gets what Pacemaker gives it.
 const agentDefault = 20 * time.Second
 
-// Members is the service with programs in place of its addresses and OCF resources. Each becomes a oneshot, whose undo is noted before it
-// can have an effect, and a program that watches it, so that the service fails with it. name is the service's, self whoever runs a command
+// Members is the service with programs in place of its addresses, mounts and OCF resources. Each becomes a oneshot, whose undo is noted before it
+// can have an effect, and, unless it mounts, a program that watches it, so that the service fails with it. name is the service's, self whoever runs a command
 // of it: a note of how to undo one may be of another version. meta is asked for what an agent says of itself; what it does not know has
 // defaults.
 func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Service {
@@ -98,6 +119,8 @@ func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Se
 		switch {
 		case process.Address != nil:
 			all = append(all, process.addressMembers(self)...)
+		case process.Mount != nil:
+			all = append(all, process.mountMember(self, len(all) == 0))
 		case process.OCF != "":
 			all = append(all, process.agentMembers(name, self, meta, len(all) == 0)...)
 		default:
@@ -198,7 +221,8 @@ func (process Process) agentMembers(service, self string, meta func(ocf.Resource
 		watch = append(watch, "--interval", interval.String())
 	}
 	watches := member(process.Name+"-monitor", command("watch", watch...), Ready{Notify: true, Timeout: monitor})
-	if watches.Probe = command("probe", look...); first {
+	watches.Probe = command("probe", look...)
+	if first {
 		watches.Probe = command("probe", append(look, "--validate")...)
 	}
 	return []Process{

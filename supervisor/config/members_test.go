@@ -127,6 +127,26 @@ func TestResourceAgentsBecomeMembers(t *testing.T) {
 	}
 }
 
+func TestMountsBecomeMembers(t *testing.T) {
+	const words = " --device /dev/vdb --type xfs --options noatime,nodev /srv/db"
+	for more, want := range map[string][2]time.Duration{
+		"": {time.Minute, time.Minute},
+		", ready: {timeout: 3s}, undo_timeout: 4s, needs_proof: false": {3 * time.Second, 4 * time.Second},
+	} {
+		item := "{name: db, mount: {device: /dev/vdb, directory: /srv/db, type: xfs, options: [noatime, nodev]}" + more + "}"
+		got := expanded(t, "services: {web: {stop_timeout: 1s, ready: {timeout: 2s}, processes: ["+item+", {name: web, command: nginx}]}}\n")
+		db := effect("db", want[1], want[0], "understudy mount up"+words, "understudy mount down"+words)
+		db.NeedsProof, db.Probe = more == "", strings.Fields("understudy mount probe"+words)
+		if diff := cmp.Diff([]Process{db}, got[:1]); diff != "" || len(got) != 2 {
+			t.Errorf("%s: %s", more, diff)
+		}
+		// What a later one needs may not be there yet.
+		if late := expanded(t, "services: {web: {address: 192.0.2.10, processes: ["+item+"]}}\n"); late[2].Probe != nil {
+			t.Error(late[2].Probe)
+		}
+	}
+}
+
 func TestWhatAddressesAndAgentsLackHereIsNamed(t *testing.T) {
 	need.These(t, "root") // who asks an agent whether parameters are right
 	root := tree(t, map[string]string{"resource.d/test/Agent": `#!/bin/sh
@@ -145,6 +165,7 @@ func TestWhatAddressesAndAgentsLackHereIsNamed(t *testing.T) {
       - {name: one, ocf: "test:Agent", params: {option: x}}
       - {name: two, ocf: "test:Agent", params: {device: x}}
       - {name: three, ocf: "test:None"}
+  m: {processes: [{name: db, mount: {device: /dev/none9, directory: /etc, type: xfs}}]}
 `))
 	if r.Err() != nil {
 		t.Fatal(r.Err())
@@ -162,6 +183,7 @@ func TestWhatAddressesAndAgentsLackHereIsNamed(t *testing.T) {
 		`u.yaml:8:57: services.s.processes[1].params.option: test:Agent has no such parameter (did you mean "options"?) (on this machine)`,
 		"u.yaml:9:48: services.s.processes[2].params: test:Agent validate-all: exit code 2 (a parameter is wrong): x is no disk (on this machine)",
 		"u.yaml:10:28: services.s.processes[3].ocf: no such file or directory: " + root + "/resource.d/test/None (on this machine)",
+		"u.yaml:11:37: services.m.processes[0].mount: stat /dev/none9: no such file or directory (on this machine)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -10,9 +11,8 @@ import (
 
 // nodeKey is the value of node: this node's name, or what differs on single nodes.
 type nodeKey struct {
-	name string              `yaml:"-"`
-	each *yaml.Node          `yaml:"-"` // the mapping, until all that it overrides is read
-	keys map[string]nodeKeys `yaml:"-"`
+	name  string   `yaml:"-"`
+	named []string `yaml:"-"` // the nodes of the mapping
 }
 
 // nodeKeys are the keys of a node as a whole.
@@ -22,130 +22,116 @@ type nodeKeys struct {
 	Watchdog Watchdog    `yaml:"watchdog" doc:"As watchdog at the top of the file, for this node. The keys are merged."`
 }
 
-func (d *decoder) nodeKey(n *yaml.Node, target *nodeKey, p path) {
-	if n.Kind == yaml.MappingNode {
-		target.each = n
+func (d *decoder) nodeKey(at spot, target *nodeKey, p path) {
+	n := follow(at.value)
+	if n.Kind != yaml.MappingNode {
+		target.name, _ = d.word(n, p, "a name, or a mapping of names to keys,")
 		return
 	}
-	target.name, _ = d.word(n, p, "a name, or a mapping of names to keys,")
+	target.named = []string{}
+	for name, spots := range d.keys([]spot{at}, p, nil) {
+		d.spots[p.key(name).id()], d.named[name] = spots[0], true
+		target.named = append(target.named, name)
+	}
+	slices.Sort(target.named)
 }
 
-// nodeKeys reads what differs on single nodes: it starts from what holds for all.
-func (l *loader) nodeKeys() {
-	if l.doc.Node.each == nil {
+// perNode is what a mapping of nodes gives for the one that counts.
+func (d *decoder) perNode(at []spot, p path) []spot {
+	if d.node == "" || len(at) == 0 || follow(at[0].value).Kind != yaml.MappingNode {
+		return nil
+	}
+	return d.keys(at[:1], p, nil)[d.node]
+}
+
+// ofNode puts what the file gives for the node that counts above the rest.
+func (d *decoder) ofNode(given map[string][]spot) {
+	p := path{"node", d.node}
+	own := d.perNode(given["node"], p[:1])
+	if own == nil {
 		return
 	}
-	at := path{"node"}
-	l.doc.Node.keys = map[string]nodeKeys{}
-	pairs, _ := l.pairs(l.doc.Node.each, at)
-	for _, pair := range pairs {
-		keys := nodeKeys{HTTP: l.doc.HTTP, Fencing: l.doc.Fencing, Watchdog: l.doc.Watchdog}
-		l.keyed(pair, reflectOf(&keys), at.key(pair.name))
-		l.doc.Node.keys[pair.name] = keys
+	d.spots[p.id()] = own[0]
+	for name, spots := range d.keys(own, p, nil) {
+		if !means[nodeKeys](name) {
+			d.unknown(spots[0].key, reflect.TypeFor[nodeKeys](), p)
+			continue
+		}
+		given[name] = inherit(spots, given[name])
 	}
 }
 
 // check checks all that the files say, for all nodes, and leaves in doc what they say for the one that is wanted.
-func (l *loader) check() (warnings []found) {
-	l.nodeKeys()
-	all := report{says: l.given}
+func (l *loader) check() (warnings Faults) {
+	shared, all := l.decoder, report{where: l.positions}
 	switch at := all.top("node"); {
-	case at.given() && l.doc.Node.each == nil:
-		l.doc.Config.Node = l.doc.Node.name
+	case at.given() && shared.doc.Node.named == nil:
+		shared.doc.Config.Node = shared.doc.Node.name
 	case l.node != "":
-		l.doc.Config.Node = l.node
+		shared.doc.Config.Node = l.node
 	default:
-		l.doc.Config.Node = hostname(at)
+		shared.doc.Config.Node = hostname(at)
 	}
-	l.doc.check(&all)
-	l.doc.Defaults.check(all.top("defaults"))
-	l.place(all.found)
-	told := map[string]bool{}
-	for _, f := range all.found {
-		told[f.keys[0].id()+f.message] = true
-	}
-	nodes := l.doc.nodes()
-	if l.nodes = nodes; l.doc.Node.name != "" {
-		l.nodes = append(l.nodes, l.doc.Node.name)
-	}
-	named := l.node != "" || l.doc.Node.name != "" // else it may be the host of an operator, who checks a file for others
+	named := l.node != "" || shared.doc.Node.name != "" // else it may be the host of an operator, who checks a file for others
 	if l.node == "" {
-		l.node = l.doc.Config.Node
+		l.node = shared.doc.Config.Node
+	}
+	nodes, each := slices.Sorted(maps.Keys(l.named)), map[string]*decoder{}
+	for _, node := range append(slices.Clone(nodes), l.node) {
+		each[node] = l.decode(node)
 	}
 	if other := alike(l.node, nodes); other != "" {
 		all.top("node").warn("this node is %s, and what differs on single nodes is for %s: write the same name", quoted(l.node), quoted(other))
 	}
-	warnings = all.warnings
-	for _, node := range nodes {
-		one := report{says: l.given, on: node}
-		l.doc.of(node).check(&one)
-		again := func(f found) bool { // it lies in what the node does not override
-			at, isOverride := everywhere(f.keys[0])
-			return (!isOverride || !l.given(f.keys[0])) && told[at.id()+f.message]
-		}
-		l.place(slices.DeleteFunc(one.found, again))
-		warnings = append(warnings, one.warnings...)
+	all.asks = l.doc.Fencing.Agent != nil
+	shared.doc.check(&all)
+	shared.doc.Defaults.check(all.top("defaults"))
+	shared.place(all.found)
+	told := map[string]bool{}
+	for _, f := range all.found {
+		told[f.keys[0].id()+f.message] = true
 	}
-	before := l.doc.Services
-	l.doc = l.doc.of(l.node)
+	for _, node := range nodes {
+		of := each[node]
+		one := report{where: of.positions, on: node}
+		of.doc.check(&one)
+		again := func(f found) bool { return !of.given(f.keys[0]) && told[f.keys[0].id()+f.message] } // it lies in what holds for all
+		of.place(slices.DeleteFunc(one.found, again))
+		warnings = append(warnings, of.doubts(one.warnings)...)
+	}
 	for name, service := range l.doc.Services {
-		others := l.otherCopies(name, before[name].Nodes)
+		others := map[string]string{} // one address that is for all nodes says nothing of another node: each may have a file of its own
+		for node := range shared.doc.Services[name].Nodes {
+			r := each[node].doc.Services[name].Replicated
+			if node != l.node && r != nil && each[node].given(path{"services", name, "replicated", "address"}) {
+				others[node] = r.Address
+			}
+		}
 		if len(others) == 0 || service.Replicated == nil {
 			continue
 		}
-		r := *service.Replicated
-		r.Others, service.Replicated = others, &r
-		l.doc.Services[name] = service
-		here, copies := report{says: l.given}, len(others)
-		if r.Address != "" { // else it may be no node of these
+		service.Replicated.Others = others
+		copies := len(others)
+		if service.Replicated.Address != "" { // else it may be no node of these
 			copies++
 		}
-		if why := r.DoubtfulPositions(copies); why != "" {
-			here.top("services", name, "replicated", "positions_from").warn("%s", why)
+		if why := service.Replicated.DoubtfulPositions(copies); why != "" {
+			warnings = append(warnings, l.doubts([]found{{keys: []path{{"services", name, "replicated", "positions_from"}}, message: why}})...)
 		}
-		if named && r.Address == "" {
-			here.top("services", name, "nodes").warn("gives the addresses of other nodes' copies, and none for %s: "+
+		if named && service.Replicated.Address == "" {
+			all.top("services", name, "nodes").warn("gives the addresses of other nodes' copies, and none for %s: "+
 				"with the same file they do not follow the copy here", l.node)
 		}
-		warnings = append(warnings, here.warnings...)
 	}
-	return warnings
-}
-
-// nodes are those that have anything of their own.
-func (doc document) nodes() []string {
-	all := map[string]bool{}
-	for name := range doc.Node.keys {
-		all[name] = true
+	l.nodes = nodes
+	if shared.doc.Node.name != "" {
+		l.nodes = append(nodes, shared.doc.Node.name)
 	}
-	for _, service := range doc.Services {
-		for name := range service.Nodes {
-			all[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
-}
-
-// of is what the document says for a node, with all overrides filled in.
-func (doc document) of(node string) document {
-	doc.Config.Node = node
-	if keys, ok := doc.Node.keys[node]; ok {
-		doc.HTTP, doc.Fencing, doc.Watchdog = keys.HTTP, keys.Fencing, keys.Watchdog
-	}
-	doc.Services = maps.Clone(doc.Services)
-	for name, service := range doc.Services {
-		if own, ok := service.Nodes[node]; ok {
-			service.written = own
-		}
-		service.Nodes = nil
-		doc.Services[name] = service
-	}
-	doc.Node.keys = nil
-	return doc
+	return append(warnings, shared.doubts(all.warnings)...)
 }
 
 func (n nodeKey) check(p place) {
-	for _, name := range slices.Sorted(maps.Keys(n.keys)) {
+	for _, name := range n.named {
 		if message := nameFault(name); message != "" {
 			p.key(name).keyFault(message)
 		}
@@ -154,13 +140,12 @@ func (n nodeKey) check(p place) {
 
 // checkNodes checks the names for which a service has overrides.
 func (doc document) checkNodes(p place, nodes map[string]written) {
-	known := slices.Sorted(maps.Keys(doc.Node.keys))
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		at := p.key("nodes").key(name)
 		if message := nameFault(name); message != "" {
 			at.keyFault(message)
 		}
-		if other := alike(name, known); other != "" {
+		if other := alike(name, doc.Node.named); other != "" {
 			at.warn("node: has no such node (did you mean %s?)", quoted(other))
 		}
 	}
@@ -182,37 +167,6 @@ func alike(name string, names []string) (other string) {
 	}
 	return other
 }
-
-// override is where p stands for one node, if the files say something of their own for it there.
-func override(says func(path) bool, node string, p path) path {
-	var own, rest path
-	switch {
-	case node == "" || len(p) == 0:
-		return p
-	case p[0] == "services" && len(p) > 1:
-		own, rest = slices.Concat(p[:2], path{"nodes", node}), p[2:]
-	default:
-		own, rest = path{"node", node, p[0]}, p[1:]
-	}
-	if !says(own) {
-		return p
-	}
-	return slices.Concat(own, rest)
-}
-
-// everywhere is the key that an override overrides, and whether p is one.
-func everywhere(p path) (path, bool) {
-	switch {
-	case len(p) > 2 && p[0] == "node":
-		return p[2:], true
-	case len(p) > 4 && p[0] == "services" && p[2] == "nodes":
-		return slices.Concat(p[:2], p[4:]), true
-	}
-	return p, false
-}
-
-// ours is where a key stands for the node whose config this is.
-func (l *loader) ours(keys ...string) path { return override(l.given, l.node, keys) }
 
 // NodeNameFault says why a node cannot have this name; "": it can.
 func NodeNameFault(name string) string { return nameFault(name) }

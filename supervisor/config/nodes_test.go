@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -222,5 +223,27 @@ func TestTheSumIsOfAllFiles(t *testing.T) {
 	}
 	if first == write(main+"\n", part) || first == write(main, part+"# x\n") {
 		t.Error("another file has the same sum")
+	}
+}
+
+// A key that a node does not override is read as for all, also where it is a mapping that has to be whole.
+func TestALimitWithTwoSidesHoldsForANodeThatOverridesAnotherKey(t *testing.T) {
+	c := ofNode(t, "node: n\nzookeeper: {servers: [zk1]}\nservices: {s: {command: x, limits: {nproc: {soft: 1, hard: 2}}, nodes: {a: {priority: 3}}}}\n", "a")
+	if s := c.Services["s"]; s.Priority != 3 || s.Processes[0].Limits["nproc"] != (Limit{Soft: 1, Hard: 2}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// However many nodes a file names, it is not read for longer than its size explains.
+func TestTooManyValuesForAllNodesAreRefused(t *testing.T) {
+	var keys, nodes strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&keys, "E%d: x, ", i)
+		fmt.Fprintf(&nodes, "n%d: {priority: 1}, ", i)
+	}
+	src := "node: n\nzookeeper: {servers: [zk1]}\ndefaults: {env: &env {" + keys.String() + "}}\n" +
+		"services: {s: {command: x, env: {<<: [" + strings.Repeat("*env, ", 100) + "]}, nodes: {" + nodes.String() + "}}}\n"
+	if r := nodeConfig(t, src, "n1"); r.Err() == nil || !strings.Contains(r.Err().Error(), "expands to too many values") {
+		t.Error(r.Err())
 	}
 }

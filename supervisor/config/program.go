@@ -47,6 +47,7 @@ type Process struct {
 	UndoTimeout time.Duration `yaml:"undo_timeout,omitempty" doc:"How long undo may take before it is killed, and tried again. A node that takes over without a proof that this one is dead waits as long as all oneshots of the service together may take."`
 	// In place of Command; see Members.
 	Address *Address          `yaml:"address,omitempty" oneof:"program" doc:"In place of a command, an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
+	Mount   *Mount            `yaml:"mount,omitempty" oneof:"program" doc:"In place of a command, a file system that is mounted here in the order of the programs, and unmounted when the service stops. It has needs_proof: true unless you write otherwise."`
 	OCF     string            `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command, an OCF resource agent, as PROVIDER:NAME. Its start action runs as a oneshot, stop undoes it, and monitor watches it."`
 	Sets    *Address          `yaml:"-"` // the address that this program of Members sets
 	Keeps   bool              `yaml:"-"` // this program of Members keeps an address
@@ -93,11 +94,11 @@ func (process Process) check(p place) {
 	case message != "":
 		p.key("name").fault("%s", message)
 	}
-	if !process.isProgram() {
+	if process.member() != "" {
 		process.checkMember(p)
 		return
 	}
-	if len(process.Command) == 0 && !p.key("address").given() && !p.key("ocf").given() {
+	if len(process.Command) == 0 && !p.key("address").given() && !p.key("mount").given() && !p.key("ocf").given() {
 		p.key("command").fault("missing: say which program to run")
 	}
 	if p.key("params").given() {

@@ -19,7 +19,7 @@ type Replicated struct {
 	Demote        Command       `yaml:"demote,omitempty,flow" doc:"Makes the primary on this node a follower before another copy is promoted in a planned switchover. It is done once role reports a follower. Without it, or if it fails, the program is stopped and started as a follower."`
 	Prepare       Command       `yaml:"prepare,omitempty,flow" doc:"Makes the stopped copy's data such that it can follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, as pg_rewind does. It runs before a start beside a primary whose data this copy may not have, without a time limit."`
 	Reclone       Command       `yaml:"reclone,omitempty,flow" doc:"Replaces the stopped copy's data by the primary's, after prepare or follow has failed attempts times in a row. It has no time limit."`
-	Attempts      int           `yaml:"attempts" doc:"How many times in a row follow may fail before the copy is stopped and prepared. After as many failures of prepare the copy is recloned."`
+	Attempts      int           `yaml:"attempts" doc:"How many times in a row follow, or role of a ready program, may fail before the copy is stopped and prepared. After as many failures of prepare the copy is recloned."`
 	PositionsFrom int           `yaml:"positions_from,omitempty" doc:"How many copies must have reported their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none. The first promotion needs all of them. Default: all but one of the nodes that ever had a copy, except those that were forgotten."`
 	MaxLag        Size          `yaml:"max_lag" doc:"How far behind the best copy one may be, by their positions, that is promoted for its priority."`
 	SeenBy        *SeenBy       `yaml:"seen_by,omitempty" doc:"The nodes whose copies follow look at the primary from outside. If enough of them cannot reach it, another copy is promoted."`
@@ -35,19 +35,7 @@ func (r *Replicated) setDefaults() {
 	r.Interval, r.Timeout, r.StateDir, r.Attempts = time.Second, 10*time.Second, "/var/lib/understudy", 5
 }
 
-// otherCopies are the addresses that a service gives for the copies of other nodes. One that is for all nodes says nothing of another node:
-// each may have a file of its own.
-func (l *loader) otherCopies(service string, nodes map[string]written) map[string]string {
-	all := map[string]string{}
-	for node, own := range nodes {
-		if node != l.node && own.Replicated != nil && l.given(path{"services", service, "nodes", node, "replicated", "address"}) {
-			all[node] = own.Replicated.Address
-		}
-	}
-	return all
-}
-
-// nodes is what otherCopies was read from.
+// nodes is what Others was read from.
 func (r *Replicated) nodes() *yaml.Node {
 	all := map[string]map[string]map[string]string{}
 	for node, address := range r.Others {

@@ -8,10 +8,10 @@ import (
 // report collects faults of a configuration, and likely mistakes.
 type report struct {
 	found, warnings []found
-	says            func(path) bool // whether a file says it, rather than a default
-	node            *Config         // the keys that are not of one service
-	on              string          // the node whose overrides are looked at; "": what holds for all
-	asks            bool            // whether that node, or the one that is wanted, has a fencing agent
+	where           *positions
+	node            *Config // the keys that are not of one service
+	on              string  // the node that counts; "": what holds for all
+	asks            bool    // whether that node, or the one that is wanted, has a fencing agent
 }
 
 // found is one entry of a report, wherever its keys came from.
@@ -29,7 +29,7 @@ type place struct {
 }
 
 // top is the place of a key that is not of one service.
-func (r *report) top(keys ...string) place { return place{r, []path{override(r.says, r.on, keys)}} }
+func (r *report) top(keys ...string) place { return place{r, []path{keys}} }
 
 func (p place) key(name string) place { return place{p.report, []path{p.keys[0].key(name)}} }
 func (p place) item(i int) place      { return place{p.report, []path{p.keys[0].item(i)}} }
@@ -44,7 +44,7 @@ func (p place) and(others ...place) place {
 }
 
 // given reports whether a file says what stands here.
-func (p place) given() bool { return p.says(p.keys[0]) }
+func (p place) given() bool { return p.where.given(p.keys[0]) }
 
 func (p place) fault(format string, args ...any) {
 	p.found = append(p.found, found{keys: p.keys, message: fmt.Sprintf(format, args...)})

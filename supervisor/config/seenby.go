@@ -60,7 +60,8 @@ func (s *SeenBy) check(p place) {
 func fillSample(p place, text string) string {
 	filled := false
 	text = Fill(text, func(name string) string {
-		if filled = true; !slices.Contains(seen, name) {
+		filled = true
+		if !slices.Contains(seen, name) {
 			p.fault("%s is not known here: write one of %s", quoted("$"+name), oneOf(seen))
 		}
 		return "primary"

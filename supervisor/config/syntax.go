@@ -171,7 +171,8 @@ func unclosed(src []byte, quotes bool) (line, column int, opener byte) {
 	var started place              // the newest quote
 	var quote, last byte = 0, '\n' // last: the newest character that is no blank
 	for i, c := range src {
-		if column++; c == '\n' {
+		column++
+		if c == '\n' {
 			line, column = line+1, 0
 		}
 		switch {

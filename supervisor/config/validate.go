@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"maps"
 	"os"
 	"slices"
@@ -10,7 +9,7 @@ import (
 // Validate reports, as Faults that name keys but no places, what keeps a configuration from being run. It is for those
 // who fill a Config from flags; what Read returns has passed it.
 func (c *Config) Validate() error {
-	r := report{says: func(path) bool { return false }}
+	r := report{where: newPositions(nil)}
 	c.document().check(&r)
 	var faults Faults
 	for _, f := range r.found {
@@ -26,7 +25,7 @@ func (c *Config) Validate() error {
 // check has each section check itself, and then what services have to be together.
 func (doc document) check(r *report) {
 	r.node = &doc.Config
-	r.asks = cmp.Or(doc.Fencing.Agent, doc.Node.keys[doc.Config.Node].Fencing.Agent) != nil
+	r.asks = r.asks || doc.Fencing.Agent != nil
 	if message := nameFault(doc.Config.Node); message != "" && r.on == "" {
 		r.top("node").fault("%s", message)
 	}
@@ -54,8 +53,11 @@ func (doc document) check(r *report) {
 		service.checkProgram(p)
 		service.check(p)
 		service.checkLogs(p, logs)
-		service.checkAddresses(p, owners)
+		service.checkOwners(p, owners)
 		service.Contain.checkAlike(p.key("contain"), held)
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Services)) {
+		doc.Services[name].checkMounts(r.top("services", name), held[ContainPidns])
 	}
 }
 

@@ -5,12 +5,7 @@ import (
 	"slices"
 )
 
-// clone is a copy that decoding can change without changing w.
-func (w written) clone() written {
-	w.Program = w.Program.clone()
-	return w
-}
-
+// clone is a copy that decoding can change without changing g.
 func (g Program) clone() Program {
 	g.Env = maps.Clone(g.Env)
 	g.Limits = maps.Clone(g.Limits)
@@ -53,7 +48,7 @@ func (w written) service() Service {
 
 func (process *Process) tidy() {
 	process.NeedsProof = process.NeedsProof || process.SurvivesBoot
-	if !process.isProgram() {
+	if process.member() != "" {
 		process.tidyMember()
 		return
 	}
@@ -95,5 +90,5 @@ func (s Service) write() written {
 
 // plain reports whether the process could as well be written with the service's own keys.
 func (process Process) plain() bool {
-	return process.Name == MainProcess && process.isProgram() && !process.Oneshot && len(process.Undo) == 0 && !process.NeedsProof
+	return process.Name == MainProcess && process.member() == "" && !process.Oneshot && len(process.Undo) == 0 && !process.NeedsProof
 }

@@ -75,7 +75,8 @@ func copiesOf(v ServiceStatus, told map[string]election.CopyReport, nodes []Node
 				c.Behind = &behind
 			}
 		}
-		if c.Same = v.Active == "" && one.Same; v.Active == "" && one.Position != nil { // asked since no copy is promoted
+		c.Same = v.Active == "" && one.Same
+		if v.Active == "" && one.Position != nil { // asked since no copy is promoted
 			c.Position, c.Asked = one.Position, nil
 		} else if c.Same {
 			c.Position, c.Asked = nil, nil
@@ -124,7 +125,8 @@ func (c CopyStatus) words(v ServiceStatus, now time.Time) string {
 		if c.Asked != nil && now.Sub(*c.Asked) > oldPosition {
 			text += fmt.Sprintf(" %v ago", now.Sub(*c.Asked).Round(time.Second))
 		}
-		if parts = append(parts, text); c.Behind != nil {
+		parts = append(parts, text)
+		if c.Behind != nil {
 			parts = append(parts, fmt.Sprintf("%d behind", *c.Behind))
 		}
 	}

@@ -117,7 +117,8 @@ func chain(service string, written []election.Activation, lock znode, now time.T
 		default:
 			a.RanMs, a.RanMinMs, a.RanMaxMs = a.ends().apart(func(end time.Time) time.Duration { return end.Sub(*ready) })
 		}
-		if all[i] = a; ready != nil {
+		all[i] = a
+		if ready != nil {
 			ran = i
 		}
 	}

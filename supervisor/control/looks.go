@@ -40,7 +40,8 @@ func (f *FencingStatus) check() string {
 	if len(there) > 0 {
 		words += ", and " + strings.Join(there, ", and ")
 	}
-	if words += "."; len(elsewhere) > 0 {
+	words += "."
+	if len(elsewhere) > 0 {
 		words += fmt.Sprintf(" Even if it is off: %s. No boot of it undoes that.", strings.Join(elsewhere, ", and "))
 	}
 	return words + " If you are wrong, two copies run"

@@ -21,7 +21,8 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 	var handing *election.Switchover
 	err = c.order(ctx, service, func(old election.Control) (election.Control, bool) {
 		differs := old.Paused != paused
-		if handing = nil; old.Switchover != nil && paused && differs && time.Now().Before(old.Switchover.Deadline) {
+		handing = nil
+		if old.Switchover != nil && paused && differs && time.Now().Before(old.Switchover.Deadline) {
 			handing = old.Switchover
 			return old, false
 		}
@@ -40,33 +41,40 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 // ErrFailed says that a reload did harm.
 var ErrFailed = errors.New("reload")
 
-// Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
+// Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done. A primary gives the lock
+// back for that, as what is started is compared with the other copies.
 func (c *Cluster) Restart(ctx context.Context, service, by string) error {
-	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Order { return &o.Restart })
+	return c.orderActive(ctx, service, by, true, func(o *election.Control) **election.Order { return &o.Restart })
 }
 
 // Reload orders that the child be sent its reload signal.
 func (c *Cluster) Reload(ctx context.Context, service, by string) error {
-	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Order { return &o.Reload })
+	return c.orderActive(ctx, service, by, false, func(o *election.Control) **election.Order { return &o.Reload })
 }
 
 // orderActive orders something of the active node, and waits until it is done.
-func (c *Cluster) orderActive(ctx context.Context, service, by string, field func(*election.Control) **election.Order) (err error) {
+func (c *Cluster) orderActive(ctx context.Context, service, by string, restart bool, field func(*election.Control) **election.Order) (err error) {
 	v, err := c.one(ctx, service)
 	if err != nil {
 		return err
 	}
-	if v.Active == "" {
-		return refused("no node is active")
+	order := election.Order{ID: rand.Text(), Token: v.Token, By: by}
+	if restart && len(v.Copies) > 0 {
+		order.Node = v.Active
 	}
-	id := rand.Text()
+	switch {
+	case v.Active == "":
+		return refused("no node is active")
+	case order.Node != "" && v.Paused:
+		return refused("no copy of %s would be promoted again while it is %s: `understudy resume %s` first", service, v.Order, service)
+	}
 	err = c.order(ctx, service, func(o election.Control) (election.Control, bool) {
-		*field(&o) = &election.Order{ID: id, Token: v.Token, By: by}
+		*field(&o) = &order
 		return o, true
 	})
 	defer func() {
 		if err != nil {
-			takeBack(ctx, c.znodes, service, id)
+			takeBack(ctx, c.znodes, service, order.ID)
 		}
 	}()
 	for err == nil {
@@ -76,13 +84,17 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, field fun
 		}
 		control := election.ParseControl(n.data)
 		e := *field(&control)
-		if e != nil && e.ID == id && e.Failed != "" {
+		if e != nil && e.ID == order.ID && e.Failed != "" {
 			err = fmt.Errorf("%w: %s", ErrFailed, e.Failed)
 			return err
 		}
-		if e == nil || e.ID != id {
+		if e == nil || e.ID != order.ID {
 			now, err := c.one(ctx, service)
-			if err == nil && now.Token != v.Token { // another activation has taken the order's away
+			switch {
+			case err != nil || now.Token == v.Token || order.Node != "" && now.Active == order.Node:
+			case order.Node != "" && now.Active != "":
+				err = fmt.Errorf("%s runs on %s now, not on %s%s", service, now.Active, order.Node, fate(now, order.Node))
+			default: // another activation has taken the order's away
 				err = fmt.Errorf("%s was not active any more: nothing was done", v.Active)
 			}
 			return err

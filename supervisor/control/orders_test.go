@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"understudy/election"
 )
 
@@ -104,5 +106,43 @@ func TestAPauseWaitsForASwitchover(t *testing.T) {
 	pending(-time.Second) // nobody waits for it any more
 	if changed, err := b.c.Pause(t.Context(), "db", true, "you", ""); !changed || err != nil {
 		t.Errorf("paused later: %v %v", changed, err)
+	}
+}
+
+// The primary of a replicated service is restarted where it is: it gives the lock back, and its copy is the first choice.
+func TestARestartOfAPrimaryIsDoneWhenItIsPromotedAgain(t *testing.T) {
+	for again, want := range map[string]string{"one": "", "two": "db runs on two now, not on one: one is unhealthy, it has lost data"} {
+		b := newBed(t)
+		one := b.session()
+		one.activate("db", "one")
+		one.put(paths("db").Copies()+"/one", election.CopyReport{}, zk.FlagEphemeral)
+		done := make(chan error, 1)
+		go func() { done <- b.c.Restart(t.Context(), "db", "me") }()
+		b.ordered("db", "restart")
+		if order := b.orders("db")["restart"].(map[string]any); order["node"] != "one" {
+			t.Errorf("%v", order)
+		}
+		one.release("db")
+		other := one
+		if again != "one" {
+			other = b.session()
+			one.become("db", election.Member{Node: "one", Role: "standby", Health: "unhealthy", Why: "it has lost data"})
+		}
+		other.lock("db", again)
+		other.crumb("db", again)
+		one.del(paths("db").Control())
+		if err := <-done; (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v", again, err)
+		}
+	}
+	b := newBed(t)
+	one := b.session()
+	one.activate("db", "one")
+	one.put(paths("db").Copies()+"/one", election.CopyReport{}, zk.FlagEphemeral)
+	if _, err := b.c.Pause(t.Context(), "db", true, "me", ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.c.Restart(t.Context(), "db", "me"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no copy of db would be promoted again") {
+		t.Errorf("paused: %v", err)
 	}
 }

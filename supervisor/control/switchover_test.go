@@ -48,9 +48,9 @@ func (b *bed) token(service string) int64 {
 }
 
 // ordered waits until a switchover is ordered.
-func (b *bed) ordered(service string) {
+func (b *bed) ordered(service, order string) {
 	b.Helper()
-	for began := time.Now(); b.orders(service)["switchover"] == nil; {
+	for began := time.Now(); b.orders(service)[order] == nil; {
 		if time.Since(began) > 20*time.Second {
 			b.Fatal("no order")
 		}
@@ -66,7 +66,7 @@ func (b *bed) switches(limit time.Duration, h SwitchoverRequest, follow func(tol
 	h.Tell = func(step string) { steps <- step }
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		b.ordered("db")
+		b.ordered("db", "switchover")
 		follow(func(step string) bool {
 			for {
 				select {

@@ -24,6 +24,15 @@ type Told struct {
 	Chosen   bool // an operator wants it
 	Gives    bool // an operator wants any other one: it comes after those that have all its data
 	Forced   bool // whatever data others have
+	Saw      Lead // what its node has seen of another one's primary
+}
+
+// Lead is how far the data of a promoted copy went, as another node has seen it last.
+type Lead struct {
+	Node     string `json:"node,omitempty"` // "": none was seen
+	Era      int64  `json:"era,omitempty"`
+	Token    int64  `json:"token,omitempty"`
+	Position uint64 `json:"position,omitempty"`
 }
 
 // Rules are what the config, and the cluster, ask of a promotion.
@@ -51,6 +60,7 @@ func Need(given, listed int, promoted int64) int {
 type Verdict struct {
 	Node   string // "": nobody
 	Why    string // nobody, in words
+	Best   string // the node that has the newest data, and does not stand: nobody else may be promoted
 	Forced bool   // an operator has chosen it, whatever data others have
 }
 
@@ -99,6 +109,24 @@ func mayHaveMore(t, best Told) bool {
 	return t.Same && t.Node != best.Node && t.Era == best.Era && t.Followed == best.Followed && further(t, best) > 0
 }
 
+// lost says what a copy has lost of what it had when it was promoted last, as others have seen that; "": nothing that is known.
+func lost(t Told, all []Told) string {
+	var had Lead
+	for _, o := range all {
+		if s := o.Saw; s.Node == t.Node && s.Era == t.Era && cmp.Or(cmp.Compare(s.Token, had.Token), cmp.Compare(s.Position, had.Position)) > 0 {
+			had = s
+		}
+	}
+	switch {
+	case t.Position == nil || t.Toward != 0:
+	case had.Token > t.Followed:
+		return fmt.Sprintf("it has lost data: it was the primary as of promotion %d, and has nothing of that", had.Token)
+	case had.Token == t.Followed && !t.Same && *t.Position < had.Position:
+		return fmt.Sprintf("it has lost data: its position is %d, and was %d while it was the primary", *t.Position, had.Position)
+	}
+	return ""
+}
+
 // setBack reports whether ZooKeeper's data may be an older copy, of before a loss: then the newest promotion that it names is not the newest
 // of all. As soon as a copy has followed that one, or is about to, it counts.
 func (r Rules) setBack(all []Told) bool {
@@ -137,6 +165,9 @@ func (r Rules) Judge(all []Told) Verdict {
 	var unknown []string
 	setBack := r.setBack(all)
 	for _, t := range all {
+		if why := lost(t, all); why != "" {
+			t.Position, t.Same, t.Why = nil, false, why
+		}
 		if r.Promoted != 0 && t.Era != r.Era && !(setBack && t.Era > r.Era) { // what was promoted since has other data
 			t.Era, t.Followed, t.Toward = 0, 0, 0
 		}
@@ -180,7 +211,7 @@ func (r Rules) Judge(all []Told) Verdict {
 		}
 	}
 	if len(fit) == 0 {
-		return Verdict{Why: fmt.Sprintf("the copy on %s has the newest data, but its node cannot take the service", best.Node)}
+		return Verdict{Best: best.Node, Why: fmt.Sprintf("the copy on %s has the newest data, but its node cannot take the service", best.Node)}
 	}
 	first := slices.MaxFunc(fit, r.preferred)
 	if first.Gives {

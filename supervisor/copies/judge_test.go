@@ -26,6 +26,7 @@ func TestTheNewestDataWins(t *testing.T) {
 	same := func(c Told) Told { c.Same = true; return c }
 	empty := func(c Told) Told { c.Empty = true; return c }
 	led := func(c Told) Told { c.Led = true; return c }
+	saw := func(position uint64, c Told) Told { c.Saw = Lead{"a", 0, 5, position}; return c }
 	for name, c := range map[string]struct {
 		rules Rules
 		all   []Told
@@ -99,9 +100,22 @@ func TestTheNewestDataWins(t *testing.T) {
 		"and a copy has followed what that names":   {Rules{Era: 1, Promoted: 342, From: 2}, []Told{{Node: "a", Stands: true, Era: 2, Followed: 47, Position: at(9)}, {Node: "b", Stands: true, Era: 2, Followed: 47, Position: at(8)}, {Node: "c", Stands: true, Era: 1, Followed: 342, Position: at(99)}}, "", "1 of 2 copies have reported their position (a: it has not followed any promoted copy yet; b: it has not followed any promoted copy yet)"},
 		"or is about to":                            {Rules{Era: 1, Promoted: 342}, []Told{{Node: "a", Stands: true, Era: 2, Followed: 47, Position: at(9)}, {Node: "c", Stands: true, Era: 1, Toward: 342}}, "", "0 of 1 copies have reported their position (a: it has not followed any promoted copy yet; c: it has no position)"},
 		"which counts until another is promoted":    {Rules{Era: 3, From: 2}, []Told{{Node: "a", Stands: true, Era: 1, Followed: 900, Position: at(9)}, {Node: "b", Stands: true, Era: 2, Followed: 5, Position: at(1)}}, "b", ""},
+		"a primary that has less than it had":       {Rules{Promoted: 5, From: 2}, []Told{led(copyOf("a", 5, at(10))), saw(12, copyOf("b", 5, at(8)))}, "", "1 of 2 copies have reported their position (a: it has lost data: its position is 10, and was 12 while it was the primary)"},
+		"or whose node's disk is an older one":      {Rules{Promoted: 5, From: 2}, []Told{same(led(copyOf("a", 4, at(99)))), saw(12, copyOf("b", 5, at(8)))}, "", "1 of 2 copies have reported their position (a: it has lost data: it was the primary as of promotion 5, and has nothing of that)"},
+		"or that has none left":                     {Rules{Era: 1, Promoted: 5, From: 2}, []Told{copyOf("a", 0, at(99)), {Node: "b", Era: 1, Followed: 5, Position: at(8), Saw: Lead{"a", 1, 5, 12}}}, "", "1 of 2 copies have reported their position (a: it has not followed any promoted copy yet)"},
+		"it has no less":                            {Rules{Promoted: 5, From: 2}, []Told{led(copyOf("a", 5, at(12))), saw(12, copyOf("b", 5, at(8)))}, "a", ""},
+		"it has lost nothing":                       {Rules{Promoted: 5, From: 2}, []Told{same(led(copyOf("a", 5, at(10)))), saw(12, copyOf("b", 5, at(8)))}, "a", ""},
+		"what it has is not known":                  {Rules{Promoted: 5, From: 2}, []Told{led(copyOf("a", 5, nil)), saw(12, copyOf("b", 5, at(8)))}, "", "1 of 2 copies have reported their position (a: it has no position)"},
+		"it has followed another one since":         {Rules{Promoted: 6, From: 2}, []Told{copyOf("a", 6, at(10)), saw(12, copyOf("b", 5, at(8)))}, "a", ""},
+		"or is about to follow one":                 {Rules{Promoted: 5, From: 2}, []Told{toward(6, copyOf("a", 5, at(10))), saw(12, copyOf("b", 5, at(8)))}, "", "the copy on a may have newer data than that on b: it may have followed the lost primary"},
+		"it was the primary in another era":         {Rules{Era: 1, Promoted: 5, From: 2}, []Told{{Node: "a", Stands: true, Era: 1, Followed: 5, Position: at(10)}, {Node: "b", Era: 1, Followed: 5, Position: at(8), Saw: Lead{"a", 2, 5, 12}}}, "a", ""},
 		"what a node says of its copy is passed on": {Rules{Promoted: 5}, []Told{{Node: "a", Followed: 5, Why: "it has lost data"}}, "", "0 of 1 copies have reported their position (a: it has lost data)"},
 	} {
-		if v := c.rules.Judge(c.all); v.Node != c.want || v.Why != c.why {
+		v := c.rules.Judge(c.all)
+		if best, _, waits := strings.Cut(v.Why, " has the newest data, but"); waits != (v.Best != "") || waits && best != "the copy on "+v.Best {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if v.Node != c.want || v.Why != c.why {
 			t.Errorf("%s: %+v, want %q, %q", name, v, c.want, c.why)
 		}
 	}
@@ -111,6 +125,7 @@ func TestTheNewestDataWins(t *testing.T) {
 func FuzzJudge(f *testing.F) {
 	f.Add([]byte{1, 5, 10, 3, 2, 5, 11, 3}, int64(5), 2, uint64(0))
 	f.Add([]byte{1, 0, 0, 3, 2, 0, 0, 1}, int64(0), 1, uint64(3))
+	f.Add([]byte{1, 5, 10, 3, 25, 5, 11, 1, 25, 5, 12, 3}, int64(5), 2, uint64(0))
 	f.Fuzz(func(t *testing.T, raw []byte, promoted int64, from int, lag uint64) {
 		r := Rules{Promoted: promoted, From: from % 8, MaxLag: lag}
 		var all []Told
@@ -118,6 +133,9 @@ func FuzzJudge(f *testing.F) {
 			c := Told{
 				Node: strings.Repeat("n", len(all)+1), Priority: int(raw[0] % 4), Followed: int64(raw[1] % 8), Toward: int64(raw[1] >> 3 % 8), Stands: raw[3]&1 > 0, Chosen: raw[3]&4 > 0, Tied: raw[3]&8 > 0, Gives: raw[3]&16 > 0,
 				Same: raw[3]&32 > 0, Led: raw[3]&64 > 0,
+			}
+			if raw[0]&8 > 0 {
+				c.Saw = Lead{strings.Repeat("n", int(raw[0]>>4)), 0, int64(raw[1] % 8), uint64(raw[2])}
 			}
 			if raw[3]&2 > 0 {
 				c.Position = at(uint64(raw[2]))

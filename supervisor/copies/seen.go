@@ -30,7 +30,8 @@ func (q Quorum) Unreachable(all []Vote) (who, why string) {
 		if s.Well {
 			continue
 		}
-		if ill = append(ill, s.Node); why == "" {
+		ill = append(ill, s.Node)
+		if why == "" {
 			why = s.Why
 		}
 	}

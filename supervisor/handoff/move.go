@@ -96,7 +96,8 @@ func (m *Move) advance(all []Serving) (ready bool, err error) {
 			if !which(v) {
 				continue
 			}
-			if left++; !slices.Contains(m.told, v.Served) {
+			left++
+			if !slices.Contains(m.told, v.Served) {
 				m.told = append(m.told, v.Served)
 				v.Leave(service.ErrHandover)
 			}

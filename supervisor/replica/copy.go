@@ -34,7 +34,8 @@ type Copy struct {
 	poke chan struct{} // capacity 1: what Keep works with has changed
 	look chan struct{} // capacity 1: the follower has to be looked at
 
-	tells sync.WaitGroup // calls of Tell that ask the copy; none begins while it is held
+	saving sync.Mutex     // held, and taken before mu, while a state is kept
+	tells  sync.WaitGroup // calls of Tell that ask the copy; none begins while it is held
 
 	mu      sync.Mutex // guards the fields below
 	conf    config.Service
@@ -141,7 +142,8 @@ func (c *Copy) store() Store { return c.cfg.Store(c.conf.Replicated.StateDir) }
 func (c *Copy) Configure(conf config.Service) {
 	c.mu.Lock()
 	was, now := c.conf.Replicated, conf.Replicated
-	if c.conf = conf; !slices.Equal(was.Prepare, now.Prepare) || !slices.Equal(was.Reclone, now.Reclone) { // the one that runs may hang
+	c.conf = conf
+	if !slices.Equal(was.Prepare, now.Prepare) || !slices.Equal(was.Reclone, now.Reclone) { // the one that runs may hang
 		c.turns()
 	}
 	c.mu.Unlock()
@@ -290,6 +292,8 @@ func (c *Copy) asking(active Active) asking {
 
 // keepState keeps a state for good: what it is about happens afterwards.
 func (c *Copy) keepState(change func(*state)) error {
+	c.saving.Lock()
+	defer c.saving.Unlock()
 	c.mu.Lock()
 	next, store := c.state, c.store()
 	c.mu.Unlock()

@@ -51,7 +51,8 @@ func (c *Copy) Keep(ctx context.Context) {
 		c.mu.Lock()
 		restart := c.conf.Restart
 		c.mu.Unlock()
-		if delay = min(max(2*delay, restart.Delay), max(restart.MaxDelay, restart.Delay)); time.Since(began) > restart.Within {
+		delay = min(max(2*delay, restart.Delay), max(restart.MaxDelay, restart.Delay))
+		if time.Since(began) > restart.Within {
 			delay = restart.Delay
 		}
 		if orderly(why) {

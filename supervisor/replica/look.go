@@ -21,13 +21,19 @@ type looking struct {
 	run       *unit.Run
 	active    Active        // the copy that is promoted
 	following Active        // the one that it follows
-	failed    int           // so often in a row it could not
-	refused   string        // why it could not; "": it could
-	pause     time.Duration // after a failure
-	again     time.Time     // not before that
+	follows   failing       // to follow it
+	says      failing       // to say what it is
 	kept      time.Time     // when its position was kept
 	keptAt    uint64        // what it was
 	soon      time.Duration // after which it is looked at again while an answer is about to change
+}
+
+// failing are failures in a row.
+type failing struct {
+	times int
+	why   string        // "": the last one was none
+	pause time.Duration // after a failure
+	again time.Time     // not before that
 }
 
 // keepLooking looks at the follower, and has it follow whoever is promoted, until ctx ends.
@@ -79,17 +85,24 @@ func (l *looking) look(ctx context.Context) bool {
 	}
 	ready := wait.Closed(l.run.Ready())
 	if l.active != active { // what was said of another one means nothing any more
-		l.active, l.failed, l.refused, l.pause, l.again = active, 0, "", 0, time.Time{}
+		l.active, l.follows, l.says = active, failing{}, failing{}
 	}
 	alone := active.Node == "" || active.Node == c.cfg.Node
 	if role != Unknown || ready {
 		c.show(func(s *Shown) {
-			if s.Role = role; role != Follower || !ready || alone || l.refused != "" { // else what it says of its position counts
-				s.Why = cmp.Or(why, l.refused)
+			s.Role = role
+			if role != Follower || !ready || alone || l.follows.why != "" { // else what it says of its position counts
+				s.Why = cmp.Or(why, l.follows.why)
 			}
 		})
 	}
+	if role != Unknown {
+		l.says = failing{}
+	}
 	switch {
+	case role == Unknown && ready && !alone && !time.Now().Before(l.says.again):
+		l.fails(&l.says, why, true)
+		return false
 	case role != Follower || !ready:
 		return false
 	case alone:
@@ -101,7 +114,7 @@ func (l *looking) look(ctx context.Context) bool {
 // follow has the copy follow another one.
 func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 	c := l.c
-	if time.Now().Before(l.again) {
+	if time.Now().Before(l.follows.again) {
 		return false
 	}
 	err := c.keepState(func(s *state) { s.heads(active) })
@@ -113,22 +126,26 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 		return false
 	}
 	if err != nil {
-		l.pause = min(max(2*l.pause, a.conf.Replicated.Interval), longestPause)
-		l.again = time.Now().Add(l.pause)
-		l.refused = "follow: " + err.Error()
-		c.show(func(s *Shown) { s.Why, s.Position = l.refused, nil })
-		c.log.Warn("this node's copy cannot follow the primary, trying again", "active", active.Node, "error", err, "after", l.pause)
-		if kept {
-			l.failed++
-		}
-		if c.gaveUpFollowing(l.failed) {
-			l.run.End(errCannotFollow)
-		}
+		l.fails(&l.follows, "follow: "+err.Error(), kept)
 		return false
 	}
-	l.following, l.failed, l.refused, l.pause, l.again = active, 0, "", 0, time.Time{}
+	l.following, l.follows = active, failing{}
 	c.log.Info("this node's copy follows the primary", "active", active.Node, "address", active.Address, "token", active.Token)
 	return true
+}
+
+// fails notes that the copy has failed once more, and ends its run if its data has to be changed first.
+func (l *looking) fails(f *failing, why string, counts bool) {
+	f.why, f.pause = why, min(max(2*f.pause, l.interval()), longestPause)
+	f.again = time.Now().Add(f.pause)
+	l.c.show(func(s *Shown) { s.Why, s.Position = why, nil })
+	l.c.log.Warn("this node's copy cannot follow the primary, trying again", "active", l.active.Node, "error", why, "after", f.pause)
+	if counts {
+		f.times++
+	}
+	if l.c.gaveUpFollowing(f.times, why) {
+		l.run.End(errCannotFollow)
+	}
 }
 
 // inSync reports whether the copy has the data of the one that it follows.
@@ -145,9 +162,12 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	c.isAt(active.Token, *p)
 	c.mu.Lock()
 	c.asked = time.Now()
-	kept, current := c.state, c.active == active
+	kept, current, failed := c.state, c.active == active, c.mending.why != ""
 	c.mending = mending{}
 	c.mu.Unlock()
+	if failed {
+		c.cfg.News()
+	}
 	if !current || kept.has(active) && !kept.Diverges && kept.Torn == "" && (*p <= l.keptAt || time.Since(l.kept) < keepEvery) {
 		c.reached(*p)
 		return current
@@ -157,7 +177,8 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 		c.log.Warn("cannot save which primary this node's copy has followed", "error", err)
 		return false
 	}
-	if l.kept, l.keptAt = time.Now(), *p; kept.Followed != active.Token || kept.Toward != 0 {
+	l.kept, l.keptAt = time.Now(), *p
+	if kept.Followed != active.Token || kept.Toward != 0 {
 		c.log.Info("this node's copy has the primary's data", "active", active.Node, "token", active.Token, "position", *p)
 	}
 	return true

@@ -27,11 +27,12 @@ var (
 
 // mending is what was tried since the copy had the primary's data last.
 type mending struct {
-	failed   int  // so often in a row prepare has failed
-	prepared bool // prepare or reclone has succeeded
-	reclones bool // reclone is next
-	recloned bool // it has succeeded, and is not tried once more
-	doubtful bool // the program has ended by itself before it had the primary's data again, or was a primary itself
+	failed   int    // so often in a row prepare has failed
+	prepared bool   // prepare or reclone has succeeded
+	reclones bool   // reclone is next
+	recloned bool   // it has succeeded, and is not tried once more
+	why      string // follow, or role, has failed so often in a row; "": it has not
+	doubtful bool   // the program has ended by itself before it had the primary's data again, or was a primary itself
 }
 
 // noteEnd notes why the program, which has begun then, has ended.
@@ -41,17 +42,34 @@ func (c *Copy) noteEnd(began time.Time, why error) {
 	c.mending.doubtful = c.active.Node != "" && c.asked.Before(began) || errors.Is(why, errPrimary)
 }
 
+// Fails is why the copy has not been able to follow the primary elsewhere for long; "": it is, or was not tried so often.
+func (c *Copy) Fails() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.active.Node == "" {
+		return ""
+	}
+	return c.mending.why
+}
+
 // diverges reports whether a copy has to be prepared before it follows. The caller holds mu.
 func (c *Copy) diverges(active Active) bool {
 	return c.state.Diverges && len(c.conf.Replicated.Prepare) > 0 && active.Node != ""
 }
 
-// gaveUpFollowing reports, after so many failures of follow, whether the copy's data has to be changed first.
-func (c *Copy) gaveUpFollowing(failures int) bool {
+// gaveUpFollowing reports, after so many failures of follow or role, whether the copy's data has to be changed first.
+func (c *Copy) gaveUpFollowing(failures int, why string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.conf.Replicated
-	if failures < r.Attempts || c.mending.recloned {
+	if failures < r.Attempts {
+		return false
+	}
+	if c.mending.why == "" {
+		defer c.cfg.News()
+	}
+	c.mending.why, c.mending.doubtful = why, true
+	if c.mending.recloned {
 		return false
 	}
 	c.mending.reclones = len(r.Reclone) > 0 && (len(r.Prepare) == 0 || c.mending.prepared)
@@ -163,14 +181,17 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 		return errors.Join(err, errHeld)
 	}
 	c.mu.Lock()
-	if c.mending.failed++; err == nil {
-		c.mending = mending{prepared: true, recloned: way == byReclone}
-	} else if c.mending.failed >= a.conf.Replicated.Attempts {
+	if err == nil {
+		c.mending = mending{why: c.mending.why, prepared: true, recloned: way == byReclone}
+	} else if c.mending.failed++; c.mending.failed >= a.conf.Replicated.Attempts {
 		c.mending.reclones = len(a.conf.Replicated.Reclone) > 0
 	}
 	c.mu.Unlock()
 	if err != nil && code == unchanged {
-		return errors.Join(err, c.keepState(func(s *state) { *s = before }))
+		return errors.Join(err, c.keepState(func(s *state) {
+			before.Saw = s.Saw
+			*s = before
+		}))
 	}
 	if err != nil {
 		return err

@@ -91,6 +91,8 @@ func (c *Copy) Return(ctx context.Context, tree host.Tree, programs *unit.Carrie
 	return nil
 }
 
+const notSaved = "cannot save how far the data of the promoted copy goes"
+
 // Attend looks at a promoted copy until ctx ends, or until it says that it is a follower. Once it is the primary it follows nobody on its own.
 func (c *Copy) Attend(token int64) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -117,9 +119,10 @@ func (c *Copy) Attend(token int64) func(context.Context) error {
 					continue
 				}
 				if err := c.keepState(func(s *state) { s.Source = Source{} }); err != nil {
-					c.log.Warn("cannot save how far the data of the promoted copy goes", "error", err)
+					c.log.Warn(notSaved, "error", err)
 				}
-				if kept = time.Now(); p != nil {
+				kept = time.Now()
+				if p != nil {
 					keptAt = *p
 				}
 			}

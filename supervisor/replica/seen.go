@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
+	"understudy/supervisor/copies"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
@@ -61,6 +63,26 @@ func (c *Copy) isAt(token int64, p uint64) {
 	c.mu.Unlock()
 }
 
+// NoteLead keeps how far the data of a primary elsewhere goes, if nothing as new is known: should it come back with less, that is a loss.
+func (c *Copy) NoteLead(now copies.Lead) {
+	c.mu.Lock()
+	was, unread := c.state.Saw, c.unread
+	c.mu.Unlock()
+	if unread != nil || was.Era == now.Era && cmp.Or(cmp.Compare(now.Token, was.Token), cmp.Compare(now.Position, was.Position)) <= 0 {
+		return
+	}
+	if err := c.keepState(func(s *state) { s.Saw = now }); err != nil {
+		c.log.Warn(notSaved, "error", err)
+	}
+}
+
+// Leader is the promoted copy on another node; the zero value: none is known.
+func (c *Copy) Leader() Active {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.active
+}
+
 // keepSeeing looks at the primary from outside, while the follower is well and was told to follow it, until ctx ends.
 func (c *Copy) keepSeeing(ctx context.Context, run *unit.Run) {
 	defer c.saw(nil)
@@ -85,7 +107,8 @@ func (c *Copy) keepSeeing(ctx context.Context, run *unit.Run) {
 			if ctx.Err() != nil {
 				return
 			}
-			if failures++; err == nil {
+			failures++
+			if err == nil {
 				failures = 0
 				c.saw(&SeenPrimary{Of: of, Well: true})
 			} else if errors.Is(err, errNotAsked) {

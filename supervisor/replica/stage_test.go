@@ -33,7 +33,7 @@ type stage struct {
 	looked   string
 	noLook   bool // look cannot be started
 	position string
-	mends    map[string]int // exit codes of prepare, reclone and follow; -1: it hangs; -2: and succeeds when it is killed
+	mends    map[string]int // exit codes of role, prepare, reclone and follow; -1: it hangs; -2: and succeeds when it is killed
 	full     bool           // the disk
 	gone     bool           // the tree has ended
 	moves    []uint64       // to which leases it was moved
@@ -115,7 +115,7 @@ func (s *stage) Start(ctx context.Context, spec child.Spec) (host.Process, error
 		if s.hangs {
 			return a, nil
 		}
-		if s.primary {
+		if code = s.mends["role"]; s.primary {
 			code = exitPrimary
 		}
 	case "look":

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"understudy/supervisor/copies"
 	"understudy/supervisor/wait"
 )
 
@@ -20,6 +21,7 @@ type DataState struct {
 	Same     bool   // and yet no data is lost
 	Had      uint64 // the greatest position that it has told of this data; 0: none
 	Led      bool   // it was promoted with this data, and has followed none since
+	Saw      copies.Lead
 }
 
 // Tell asks the follower how far its data goes, while nobody is promoted.
@@ -34,7 +36,7 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	defer context.AfterFunc(talk, enough)()
-	t := DataState{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward, Source: kept.Source, Had: kept.Position, Led: kept.Diverges && kept.Toward == 0}
+	t := DataState{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward, Source: kept.Source, Had: kept.Position, Led: kept.Diverges && kept.Toward == 0, Saw: kept.Saw}
 	switch {
 	case unread != nil:
 		t.Why = "it is not known what it has followed: " + unread.Error()
@@ -51,7 +53,8 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 	}
 	role, why := a.role(ctx)
 	if role != Follower {
-		if t.Why = why; role == Primary {
+		t.Why = why
+		if role == Primary {
 			t.Why = errPrimary.Error()
 			wait.Poke(c.look)
 		}

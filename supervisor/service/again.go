@@ -69,7 +69,6 @@ func (t *stay) compareAgain(ctx context.Context) role.Event {
 	asked := again{token: t.term.claim.Token, verdict: make(chan copies.Verdict, 1)}
 	v.copy.ask(asked)
 	defer v.copy.ask(again{})
-	defer v.pace.wait(2 * askLongest)()
 	select {
 	case verdict := <-asked.verdict:
 		switch {

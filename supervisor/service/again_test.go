@@ -245,3 +245,35 @@ func TestWhoGivesTheServiceAwayWaitsLongerForTheOthersPositions(t *testing.T) {
 		})
 	}
 }
+
+// The copy that is to be promoted may just have been started, as in a restart: its position is waited for, unless that is of no account.
+func TestThePositionOfTheCopyThatIsToBePromotedIsWaitedFor(t *testing.T) {
+	told := func(position *uint64, same bool) election.CopyReport {
+		return election.CopyReport{Node: "b", Vacancy: 7, Position: position, Same: same}
+	}
+	restart := election.Control{Restart: &election.Order{Node: "b"}}
+	for name, c := range map[string]struct {
+		control election.Control
+		said    election.CopyReport
+		want    time.Duration
+	}{
+		"it is not known yet":         {restart, told(nil, false), askChosen},
+		"it is known":                 {restart, told(new(uint64(5)), false), 0},
+		"it has lost nothing":         {restart, told(nil, true), 0},
+		"another one's is not known":  {election.Control{Restart: &election.Order{Node: "a"}}, told(nil, false), 0},
+		"whatever data it has":        {election.Control{Switchover: &election.Switchover{To: "b", Force: true, Deadline: time.Now().Add(time.Hour)}}, told(nil, false), 0},
+		"nobody has ordered anything": {election.Control{}, told(nil, false), 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, func(n *LocalNode) { n.Self.Node = "a" })
+			v.inbox.intents.learn(election.Intents{Control: c.control})
+			cmp, began := &comparing{v: v}, time.Now()
+			for cmp.awaits(election.CopiesSeen{Copies: []election.CopyReport{c.said}}, 7) {
+				time.Sleep(time.Millisecond)
+			}
+			if waited := time.Since(began); waited != c.want {
+				t.Errorf("%s: it waits for %v, want %v", name, waited, c.want)
+			}
+		})
+	}
+}

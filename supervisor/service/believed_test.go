@@ -34,6 +34,8 @@ type recorder struct {
 
 	read  func(node string) (election.CopyReport, bool) // a report, as it is in ZooKeeper
 	forge func(node string, report any)                 // writes one
+	beat  func(node string, at election.At)             // is a node's heartbeat
+	frees func() verdictOf                              // frees the lock, and returns what comes of it
 }
 
 func (r *recorder) Begin(uint64, []byte) error         { return nil }
@@ -148,6 +150,34 @@ func follower(t *testing.T, others map[string]string, f func(tell func(holder st
 				return stat.Czxid
 			}
 			r.forge = func(node string, report any) { create(paths.Copies()+"/"+node, report) }
+			r.beat = func(node string, at election.At) {
+				create(election.NodesDir("/understudy")+"/"+node, election.Node{Copies: map[string]election.At{"db": at}})
+			}
+			r.frees = func() verdictOf {
+				if err := conn.Delete(paths.Lock(), -1); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				seen, err := c.all.Read(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lost, _ := seen.Of("b")
+				lost.Vacancy, lost.Position, lost.Promoted = seen.Vacancy, new(uint64(60)), 0
+				r.forge("b", lost)
+				for range 3 {
+					if seen, err = c.all.Read(ctx); err != nil {
+						t.Fatal(err)
+					}
+					c.turn(ctx, seen, compareSoon)
+				}
+				return v.copy.judged()
+			}
+			watching, enough := context.WithCancel(ctx)
+			var wg sync.WaitGroup
+			wg.Go(func() { v.copy.watchLeader(watching, c.all, func() time.Duration { return time.Second }) })
+			defer wg.Wait()
+			defer enough()
 			f(func(holder string, report any) election.CopyReport {
 				t.Helper()
 				if one, ok := report.(election.CopyReport); ok {
@@ -260,4 +290,22 @@ func TestTheConfigsAddressWinsOverTheReports(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the primary's heartbeats have told is remembered, and told to all when the copies are compared: should it come back with less, then
+// that has been lost.
+func TestWhatAPrimaryHadIsKnownToTheOthers(t *testing.T) {
+	follower(t, nil, func(tell func(string, any) election.CopyReport, r *recorder) {
+		tell("b", election.CopyReport{Address: "b", Era: 1})
+		one, _ := r.read("b")
+		for _, said := range []election.At{{Token: one.Promoted, Position: 70}, {Token: one.Promoted, Position: 69}, {Token: one.Promoted + 1, Position: 99}} {
+			r.beat("b", said)
+			tell("b", nil)
+		}
+		one.Era, one.Followed, one.Led = tell("b", nil).Era, one.Promoted, true
+		r.forge("b", one)
+		if got := r.frees(); !strings.Contains(got.Why, "b: it has lost data: its position is 60, and was 70 while it was the primary") {
+			t.Errorf("%+v", got)
+		}
+	})
 }

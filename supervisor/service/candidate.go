@@ -44,7 +44,8 @@ func (t *stay) Joined(ctx context.Context) {
 	wg.Go(func() { v.inbox.precheck.checkOften(watching) })
 	wg.Go(func() { v.inbox.precheck.probeOften(watching) })
 	decided := make(chan struct{})
-	if t.candidacy.decided = decided; v.Outlasts() == 0 {
+	t.candidacy.decided = decided
+	if v.Outlasts() == 0 {
 		close(decided)
 	}
 	wg.Go(func() {
@@ -57,6 +58,9 @@ func (t *stay) Joined(ctx context.Context) {
 	wg.Go(func() { v.inbox.watchdog.checkUntilArmable(watching, t.s.LeaseLength) })
 	if v.copy != nil {
 		wg.Go(func() { t.compareCopies(watching, cand) })
+		wg.Go(func() {
+			v.copy.watchLeader(watching, cand.Copies(), func() time.Duration { return v.Given().Replicated.Interval })
+		})
 		unsaid = t.s.Self.SayAt(v.name, v.copy.at)
 	}
 	if owed := v.history.takeOwed(); owed != nil {
@@ -241,11 +245,17 @@ func (t *stay) pause(ctx context.Context) time.Duration {
 		return r.RejoinAfter
 	}
 	v.log.Info("no other node can take the service")
+	return min(t.growing(), r.RejoinAfter)
+}
+
+// growing is a delay that grows with each time in a row that this node has given the service up.
+func (t *stay) growing() time.Duration {
+	r := t.v.conf.Restart
 	delay := r.Delay
-	for range v.mem.preference.relapses.times {
+	for range t.v.mem.preference.relapses.times {
 		delay = min(2*delay, r.MaxDelay)
 	}
-	return min(delay, r.RejoinAfter)
+	return delay
 }
 
 // Prepare makes the tree, so that a failover need not make it.

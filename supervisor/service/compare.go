@@ -32,6 +32,8 @@ type comparing struct {
 
 	failed string // why the last look at the copies failed
 
+	fails string // why the copy here does, as the service knows it
+
 	question int64 // the newest, and since when
 	since    time.Time
 
@@ -108,11 +110,13 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	stands, token := here.said()
 	shown := here.Shown()
 	about := election.CopyReport{Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Doubt: conf.Replicated.DoubtfulPositions(len(seen.Known)), Promoted: token, Role: string(shown.Role)}
+	about.Asks = here.asks()
 	question := seen.Question()
-	if about.Asks = here.asks(); seen.Holder == me {
-		if question = 0; about.Asks == seen.Token {
-			question, about.Stands = -about.Asks, true
-		}
+	switch {
+	case seen.Holder == me && about.Asks == seen.Token: // this node's own question
+		question, about.Stands = -about.Asks, true
+	case seen.Holder == me:
+		question = 0
 	}
 	if about.Asks != 0 && max(seen.Token, seen.Vacancy) > about.Asks {
 		here.answer(about.Asks, copies.Verdict{}) // the lock is lost
@@ -125,7 +129,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		if one, ok := seen.Of(seen.Holder); ok && one.Promoted == seen.Token && seen.Holder != me {
 			active = replica.Active{Node: one.Node, Host: one.Host, Address: one.Address, Era: seen.Era, Token: one.Promoted}
 		}
-		here.Learn(active)
+		c.learn(active)
 		about.Source = election.Source(shown.Source)
 		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill), here.seenPrimary()
 		if why := seen.Doubts[seen.Holder]; why != "" {
@@ -140,11 +144,11 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		}
 		return lookAgain
 	}
-	here.Learn(replica.Active{})
+	c.learn(replica.Active{})
 	told := here.Tell(ctx)
 	about.Source = election.Source(told.Source)
 	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = question, told.Era, told.Followed, told.Toward, told.Position, told.Why
-	about.Empty, about.Same, about.Had, about.Led = told.Empty, told.Same, told.Had, told.Led
+	about.Empty, about.Same, about.Had, about.Led, about.Saw = told.Empty, told.Same, told.Had, told.Led, told.Saw
 	c.tell(ctx, about)
 	about.Node = me
 	now := verdictOf{vacancy: question, claims: seen.Claims, beside: seen.Crumb}
@@ -159,6 +163,15 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		return compareSoon
 	}
 	return c.later(pause)
+}
+
+// learn tells the copy here who is promoted, and the service whether that one cannot be followed.
+func (c *comparing) learn(active replica.Active) {
+	c.v.copy.Learn(active)
+	if now := c.v.copy.Fails(); now != c.fails {
+		c.fails = now
+		c.v.inbox.news.wake()
+	}
 }
 
 // later is the pause after one after which nothing was new.
@@ -190,17 +203,19 @@ func (c *comparing) awaits(seen election.CopiesSeen, question int64) bool {
 	if c.question != question {
 		c.question, c.since = question, time.Now()
 	}
-	to, _ := c.v.inbox.intents.chosen(time.Now())
+	to, forced := c.v.inbox.intents.chosen(time.Now())
 	gives := c.v.inbox.intents.giver() == c.v.node.Self.Node
 	for _, one := range seen.Copies {
-		limit := askFor
+		limit, told := askFor, one.Vacancy == question
 		switch {
+		case told && one.Node == to && !forced: // its program may have been restarted for it
+			limit, told = askChosen, one.Position != nil || one.Same
 		case one.Node == to:
 			limit = askChosen
 		case gives: // as it leaves a plain service's lock to others
 			limit = graceForAny
 		}
-		if one.Node != c.v.node.Self.Node && one.Vacancy != question && time.Since(c.since) < limit {
+		if one.Node != c.v.node.Self.Node && !told && time.Since(c.since) < limit {
 			return true
 		}
 	}
@@ -220,7 +235,7 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64,
 	var told []copies.Told
 	for _, one := range all {
 		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why, Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to, Gives: one.Node == giver}
-		t.Tied, t.Led, t.Empty = seen.Promoted.Is(one.Source), one.Led, one.Empty
+		t.Tied, t.Led, t.Empty, t.Saw = seen.Promoted.Is(one.Source), one.Led, one.Empty, one.Saw
 		if one.Same {
 			least := max(one.Had, 1) // 0 is a copy without data
 			t.Position, t.Same = &least, true

@@ -132,10 +132,11 @@ func (c *copyHere) noteVerdict(now verdictOf) bool {
 	return was != now
 }
 
-// leaves reports whether this node leaves a free lock to another one's copy for now, because of the copies' data.
+// leaves decides whether this node leaves a free lock to another one's copy for now, because of the copies' data.
 func (t *stay) leaves() bool {
 	v := t.v
-	if t.candidacy.beside = true; v.copy == nil || t.candidacy.opening.Ours() {
+	t.candidacy.beside = true // unless the newest comparison says otherwise
+	if t.candidacy.opening.Ours() {
 		return false
 	}
 	verdict := v.copy.judged()
@@ -203,7 +204,6 @@ func (t *stay) takeCopy(ctx context.Context) role.Event {
 		return role.Event{Kind: role.Armed}
 	}
 	t.term.spares = false
-	over := v.pace.wait(endless)
 	run, err := v.copy.Hold(ctx, t.tree)
 	if err == nil {
 		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))
@@ -217,7 +217,6 @@ func (t *stay) takeCopy(ctx context.Context) role.Event {
 	if err == nil {
 		err = t.term.claim.Promotes(ctx, v.copyAddress(v.conf))
 	}
-	over()
 	if err == nil {
 		t.run.copy = run
 		return role.Event{Kind: role.Armed}
@@ -246,7 +245,8 @@ func (t *stay) promoting(cfg unit.RunConfig) unit.RunConfig {
 	}
 	t.run.copy = nil
 	cfg.Adopt = run
-	if promote := v.copy.Promote(cfg.Token, t.term.promoteTree); run != nil {
+	promote := v.copy.Promote(cfg.Token, t.term.promoteTree)
+	if run != nil {
 		cfg.Promote = func(ctx context.Context) error {
 			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 				return err

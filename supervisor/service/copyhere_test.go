@@ -66,3 +66,18 @@ func TestAPrimaryThatHasFailedIsNotStartedWithoutAComparison(t *testing.T) {
 		t.Errorf("may be started: %v; is promoted then: %v", err, cfg.Promote != nil)
 	}
 }
+
+// A node whose copy has not been able to follow for long is not healthy, and no target of a switchover.
+func TestANodeWhoseCopyCannotFollowIsUnfit(t *testing.T) {
+	v := made(t, Conf{}, nil)
+	v.view.taken.role, v.view.unpromoted = election.RoleStandby, "1 of 2 copies have reported their position"
+	for fails, want := range map[string]election.Member{
+		"":                  {Health: election.HealthOK, Why: v.view.unpromoted},
+		"role: exit code 1": {Health: election.HealthUnfit, Why: "its copy cannot follow the primary: role: exit code 1"},
+	} {
+		v.view.fails = func() string { return fails }
+		if m := v.view.member(); m.Health != want.Health || m.Why != want.Why {
+			t.Errorf("%q: %s, %s", fails, m.Health, m.Why)
+		}
+	}
+}

@@ -27,9 +27,7 @@ func (t *stay) demote(ctx context.Context) bool {
 	if t.term.promoteTree == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
 		return false
 	}
-	over := v.pace.wait(v.conf.Replicated.Timeout)
 	err := v.copy.Demote(ctx, t.term.claim.Token, t.term.promoteTree)
-	over()
 	if err != nil {
 		v.log.Warn("the primary cannot be demoted, stopping it", "error", err)
 		return false
@@ -42,15 +40,14 @@ func (t *stay) demote(ctx context.Context) bool {
 // returnCopy gives a demoted copy back, with its tree. It reports false if the tree has to be ended.
 func (t *stay) returnCopy(ctx context.Context) bool {
 	v, run := t.v, t.run.demoted
-	if t.run.demoted = nil; run == nil {
+	t.run.demoted = nil
+	if run == nil {
 		return false
 	}
 	v.copy.primary(0)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
-	over := v.pace.wait(proofPatience)
 	err := v.copy.Return(bounded, t.tree, run)
-	over()
 	if err != nil {
 		run.Discard()
 		v.log.Warn("the copy was demoted, and is stopped all the same", "error", err)

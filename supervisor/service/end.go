@@ -57,12 +57,10 @@ func (t *stay) killUntilProved(ctx context.Context) role.Event {
 			case <-bounded.Done():
 			}
 		}()
-		over := v.pace.wait(proofPatience)
 		err := errors.Join(t.endPromoteTree(bounded), t.tree.End(bounded))
 		if err != nil {
 			wait.For(bounded, proofPause) // the attempt may have failed at once
 		}
-		over()
 		cancel()
 		if err == nil {
 			t.noteDead()
@@ -70,9 +68,7 @@ func (t *stay) killUntilProved(ctx context.Context) role.Event {
 		}
 		v.log.Error("the program is not proved dead, and the lock is kept", "error", err)
 		v.offer(Stuck)
-		over = v.pace.wait(endless)
 		t.testify(ctx, t.candidacy.cand, idOf(t.tree), err)
-		over()
 		v.view.showCondition(unproved, v.undead.seen)
 		if !wait.Closed(t.s.Ended()) && (!wait.Closed(t.s.Leave) || time.Now().Before(gaveUp)) {
 			continue
@@ -88,7 +84,6 @@ func (t *stay) noteDead() {
 	v.undead.seen = ""
 	v.view.wellness.proved()
 	v.disengage()
-	defer v.pace.wait(windUp)() // guardians may be told of another deadline
 	t.s.Gate.Leave(v.Term())
 }
 
@@ -96,7 +91,6 @@ func (t *stay) noteDead() {
 // and the breadcrumb after that.
 func (t *stay) Undo(ctx context.Context) role.Event {
 	v := t.v
-	defer v.pace.wait(endless)() // each attempt has a timeout
 	if v.state.Then == role.Judge {
 		switch err := v.unit.Undo(ctx); {
 		case err == nil:
@@ -151,9 +145,7 @@ func (t *stay) Release(ctx context.Context) role.Event {
 	trying, enough := linger(ctx, t.s.Leave, proofPatience)
 	defer enough()
 	for next := minRefusal; ; next = min(2*next, maxRefusal) {
-		over := v.pace.wait(endless)
 		err := t.term.claim.Release(context.WithoutCancel(ctx)) // the session bounds the wait for an answer
-		over()
 		if err == nil {
 			return role.Event{Kind: role.Released}
 		}
@@ -168,13 +160,11 @@ func (t *stay) Release(ctx context.Context) role.Event {
 		v.view.note = "the lock cannot be given back: " + err.Error()
 		v.view.announce()
 		again := time.NewTimer(next)
-		over = v.pace.wait(endless)
 		select {
 		case <-again.C:
 		case <-t.s.Ended():
 		case <-trying.Done():
 		}
-		over()
 		again.Stop()
 	}
 }
@@ -185,17 +175,15 @@ func (t *stay) Record(ctx context.Context) role.Event {
 	if v.state.Then == role.GiveUp {
 		v.runHook(ctx, "on_give_up", v.conf.Hooks.OnGiveUp, string(v.state.Cause.Why()))
 	}
-	over := v.pace.wait(endless)
 	v.history.recordEnd(ctx, t.candidacy.cand, &t.term.entry, v.conf.Moves, t.endReason())
-	over()
 	t.runStandbyHook(ctx)
 	return role.Event{Kind: role.Recorded}
 }
 
 // runStandbyHook runs on_standby.
 func (t *stay) runStandbyHook(ctx context.Context) {
-	if v := t.v; t.term.lived {
-		v.runHook(ctx, "on_standby", v.conf.Hooks.OnStandby, string(v.state.Cause.Why()))
+	if t.term.lived {
+		t.v.runHook(ctx, "on_standby", t.v.conf.Hooks.OnStandby, string(t.v.state.Cause.Why()))
 	}
 }
 

@@ -41,13 +41,11 @@ func (t *stay) Fence(ctx context.Context) role.Event {
 		t.term.entry.FenceMs = time.Since(began).Milliseconds()
 	}
 	if p := t.term.claim.Previous; p != nil && seenAlive(err) { // before another node, which may not see it, claims
-		over := v.pace.wait(endless)
 		if left, ok := errors.AsType[*fencing.NotUndone](err); ok {
 			v.breadcrumb.noteNotUndone(ctx, t.candidacy.cand, p.Tree, left.Names)
 		} else {
 			v.breadcrumb.noteAlive(ctx, t.candidacy.cand, p.Tree, err)
 		}
-		over()
 	}
 	t.runFenceHook(ctx, previous, token, fenced, err)
 	if err == nil {
@@ -128,7 +126,6 @@ func (t *stay) ensureDead(ctx context.Context) (fencing.Outcome, error) {
 
 // inscribe has the breadcrumb name us.
 func (t *stay) inscribe(ctx context.Context) error {
-	defer t.v.pace.wait(endless)()
 	return t.term.claim.Inscribe(ctx)
 }
 
@@ -142,9 +139,7 @@ func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 	}
 	target := v.breadcrumb.target(p, token)
 	target.By = fencing.Claimant{Node: self.Node, Token: claim.Token}
-	over := v.pace.wait(endless)
 	chain.Grace, err = claim.Delay(ctx, v.conf.GraceDelay)
-	over()
 	if err != nil {
 		return fencing.Outcome{}, err
 	}
@@ -175,9 +170,7 @@ func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 			fenced, err, v.mem.story.failure = fencing.Outcome{}, seen, ""
 		}
 	}()
-	over = v.pace.wait(endless) // each method has a timeout, and so has the delay
 	fenced, err = chain.Fence(ctx, target, claim.Since, confirmed)
-	over()
 	switch {
 	case err != nil && errors.Is(err, fencing.ErrRefused):
 		v.mem.story.failure = strings.ReplaceAll(strings.TrimSpace(fenced.Told()), "\n", "; ")
@@ -198,7 +191,6 @@ func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 
 // silent reports whether the grace delay has not grown since it began, and whether that is proved.
 func (t *stay) silent(ctx context.Context) (bool, error) {
-	defer t.v.pace.wait(endless)()
 	delay, err := t.term.claim.Delay(ctx, t.v.conf.GraceDelay)
 	if err != nil || time.Since(t.term.claim.Since) < delay {
 		return false, err
@@ -269,14 +261,12 @@ func (t *stay) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 			v.log.Info("this node agreed not to start it: waiting for the end of that time", "left", left.Round(time.Millisecond))
 		}
 		timer := time.NewTimer(left)
-		over := v.pace.wait(endless)
 		select {
 		case <-timer.C:
 		case <-confirmed:
 			t.term.until = 0
 		case <-ctx.Done():
 		}
-		over()
 		timer.Stop()
 	}
 	return context.Cause(ctx)

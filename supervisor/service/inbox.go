@@ -149,20 +149,16 @@ func (n news) wake() { wait.Poke(n) }
 var errNews = errors.New("there is news")
 
 // unless calls await with a context that ends with errNews when there is news. Until that, or the end of ctx, await may take any time.
-func (n news) unless(ctx context.Context, p *pace, await func(context.Context) error) error {
-	over := p.wait(endless)
-	defer over()
+func (n news) unless(ctx context.Context, await func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	woken := false
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		select {
 		case <-n:
-			p.set(windUp)
 			woken = true
 			cancel(errNews)
 		case <-ctx.Done():
-			p.set(windUp)
 		}
 	})
 	err := await(ctx)

@@ -171,11 +171,14 @@ func (n *intents) forces(c election.Control) bool {
 	return c.Forces(n.node) && c.Switchover.ID != n.done.Switchover
 }
 
-// chosen is the node that an operator wants to be active; "": none. forced: whatever data its copy has, for as long as the command waits: it
+// chosen is the node that an operator wants to be active, or to be promoted again; "": none. forced: whatever data its copy has, for as long as the command waits: it
 // takes the order back then, unless it was killed.
 func (n *intents) chosen(now time.Time) (node string, forced bool) {
-	if s := n.control().Switchover; s != nil {
-		return s.To, s.Force && now.Before(s.Deadline)
+	switch c := n.control(); {
+	case c.Switchover != nil:
+		return c.Switchover.To, c.Switchover.Force && now.Before(c.Switchover.Deadline)
+	case c.Restart != nil:
+		return c.Restart.Node, false
 	}
 	return "", false
 }

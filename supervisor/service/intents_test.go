@@ -56,6 +56,10 @@ func TestAChoiceIsForcedAsLongAsItsCommandWaits(t *testing.T) {
 			t.Errorf("%+v: %q, %v", c.order, node, forced)
 		}
 	}
+	again := &election.Order{ID: "y", Token: 7, Node: "a"} // the primary that is to be restarted is promoted again, if it has all data
+	if node, forced := known(election.Control{Restart: again, Reload: &election.Order{Node: "c"}}).chosen(now); node != "a" || forced {
+		t.Errorf("%q, %v", node, forced)
+	}
 }
 
 // A drained node gives away what is active there, except what an operator has forced it to take in spite of that, and what is paused.

@@ -179,7 +179,6 @@ func (t *stay) Wait(ctx context.Context) role.Event {
 			return role.Event{Kind: t.run.held}
 		}
 		preferred = t.rival(preferred)
-		over := v.pace.wait(endless)
 		select {
 		case <-after.C:
 			if ctx.Err() != nil { // select picks at random if both are ready: do not start a program only to stop it
@@ -192,6 +191,5 @@ func (t *stay) Wait(ctx context.Context) role.Event {
 			return role.Event{Kind: role.PreferredBack}
 		case <-v.inbox.news:
 		}
-		over()
 	}
 }

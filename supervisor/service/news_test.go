@@ -10,7 +10,7 @@ import (
 func TestNewsThatComesAsAWaitEndsIsNotLost(t *testing.T) {
 	for range 1000 {
 		n := newNews()
-		err := n.unless(t.Context(), &pace{}, func(context.Context) error {
+		err := n.unless(t.Context(), func(context.Context) error {
 			n.wake()
 			return nil
 		})

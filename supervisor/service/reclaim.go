@@ -35,9 +35,7 @@ func (t *stay) reclaim(ctx context.Context) role.Event {
 	v.carried = nil
 	t.beginTerm(claim, election.Effects{})
 	t.term.entry.Activation, t.term.lived = c.entry(), true
-	over := v.pace.wait(endless)
 	err = t.takeAgain(ctx, claim)
-	over()
 	if err == nil {
 		t.s.Gate.Reclaimed(v.Term(), claim)
 		v.log.Info("the previous session had expired, and no other node has claimed the lock: this node has it again, and the program keeps running (failsafe)",

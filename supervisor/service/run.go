@@ -58,13 +58,10 @@ func (t *stay) Run(ctx context.Context) role.Event {
 		stdin = os.Stdin
 	}
 	began := time.Now()
-	over := v.pace.wait(windUp) // files of programs that were handed over may hang
 	t.run.programs = v.unit.Start(ctx, t.promoting(t.runConfig(adopt, stdin)))
-	over()
+	v.step.Store(&step{endless, t.run.programs.Done()})
 	well := t.attend(ctx)
-	over = v.pace.wait(windUp)
 	t.run.why = t.run.programs.Wait()
-	over()
 	t.judgeReload(t.run.why)
 	if first := t.run.programs.First(); first != nil {
 		t.run.first = first
@@ -97,7 +94,6 @@ func (t *stay) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig 
 
 // list makes the breadcrumb list the effects of the next run: P5. As a rule the claim has done so. It reports false if the term ends before.
 func (t *stay) list(ctx context.Context) bool {
-	defer t.v.pace.wait(endless)()
 	effects := t.v.effects()
 	if t.run.unnoted = t.noteLasting(effects); t.run.unnoted != nil {
 		return true // P6: nothing is started, and after a boot no note would show that nothing is left
@@ -143,16 +139,13 @@ func (t *stay) attend(ctx context.Context) (well time.Duration) {
 	t.confirmFailure(watching)
 	var preferred <-chan time.Time // fires when a preferred node has been fit for long enough
 	for resumed := t.s.Resumed(); ; {
-		over := v.pace.wait(endless)
 		select {
 		case <-resumed: // while the network was away, neighbours and switches may have forgotten this host
-			over()
 			resumed = t.s.Resumed()
 			if ready == nil { // until then a signal may end what does not expect it yet
 				run.Announce()
 			}
 		case <-ready:
-			over()
 			ready, since = nil, time.Now()
 			if v.copy != nil {
 				v.copy.primary(v.mem.story.token)
@@ -163,7 +156,6 @@ func (t *stay) attend(ctx context.Context) (well time.Duration) {
 			v.view.showReady(true)
 			t.confirm(watching)
 		case <-v.inbox.news:
-			over()
 			if v.applyConfig() && run.Outdated(v.conf.Service) {
 				run.End(unit.ErrChanged)
 				continue
@@ -179,10 +171,8 @@ func (t *stay) attend(ctx context.Context) (well time.Duration) {
 		case <-preferred:
 			run.End(errPreferred)
 		case err := <-t.run.checked:
-			over()
 			t.reload(watching, err)
 		case <-t.run.reloaded:
-			over()
 			t.judgeReload(nil)
 			t.confirm(watching)
 		case <-run.Done():
@@ -295,19 +285,20 @@ func (t *stay) afterwards() condition {
 
 // HandOver prepares the term to go on in another image of this process, or in the next session.
 func (t *stay) HandOver(context.Context) role.Event {
-	v, not := t.v, role.Event{Kind: role.NotHandedOver}
+	v, refused := t.v, role.NotHandedOver
 	if v.Removed() || t.run.programs == nil {
-		return not
+		return role.Event{Kind: refused}
 	}
 	until := t.outlasts()
 	if wait.Closed(t.s.Ended()) {
-		if not.Kind = role.Expired; until == 0 {
-			return not
-		}
+		refused = role.Expired
+	}
+	if refused == role.Expired && until == 0 {
+		return role.Event{Kind: refused}
 	}
 	run, ok := t.run.programs.HandOver()
 	if !ok {
-		return not
+		return role.Event{Kind: refused}
 	}
 	t.closeRun()
 	t.unwatch()
@@ -335,7 +326,6 @@ func (t *stay) Stop(ctx context.Context) role.Event {
 	if goesOn && t.demote(ctx) {
 		return role.Event{Kind: role.Stopped}
 	}
-	defer t.v.pace.wait(t.run.programs.StopsWithin(t.v.conf.Service))()
 	t.run.programs.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.term.lost, LeaseEnded: t.s.Ended()})
 	if goesOn && ctx.Err() != nil {
 		return t.over(ctx)
@@ -349,9 +339,7 @@ func (t *stay) Clear(ctx context.Context) role.Event {
 	v := t.v
 	for {
 		bounded, cancel := context.WithTimeout(ctx, proofPatience)
-		over := v.pace.wait(proofPatience)
 		err := t.tree.Kill(bounded)
-		over()
 		cancel()
 		if err == nil {
 			break
@@ -373,7 +361,6 @@ func (t *stay) Clear(ctx context.Context) role.Event {
 // closeRun ends the goroutines that listen to the programs.
 func (t *stay) closeRun() {
 	if t.run.programs != nil {
-		defer t.v.pace.wait(windUp)()
 		t.run.programs.Close()
 		t.run.programs = nil
 	}

@@ -11,6 +11,7 @@ import (
 	"understudy/supervisor/copies"
 	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
+	"understudy/supervisor/wait"
 )
 
 // What other nodes see of this node's primary. P1 has no part in it: the service is given to another node as after any other failure.
@@ -167,24 +168,47 @@ func (t *stay) endReason() election.Reason {
 	return why
 }
 
-// untaken reports that no other node takes over what this one has given up because others did not reach it: their copies have turned out
-// not to be fit.
+// untaken reports that no other node takes over what this one has given up: others did not reach it, and their copies have turned out not to
+// be fit, or the copy here has the newest data.
 func (t *stay) untaken() bool {
 	v := t.v
-	if v.copy == nil || v.state.Cause != role.NotReachable {
+	if v.copy == nil {
 		return false
 	}
-	verdict := v.copy.judged()
-	return verdict.vacancy != 0 && verdict.Why != "" && time.Since(v.copy.since(verdict.vacancy)) > nobodyTakes
+	verdict, patience := v.copy.judged(), nobodyTakes
+	switch {
+	case verdict.vacancy == 0 || verdict.Why == "":
+		return false
+	case v.state.Cause == role.NotReachable:
+	case verdict.Best != v.node.Self.Node, v.state.Settle: // what could not be fenced is not fenced again and again
+		return false
+	default:
+		patience = max(patience, t.growing())
+	}
+	return time.Since(v.copy.since(verdict.vacancy)) > patience
 }
 
 // watchVacancy fires now and then while untaken may come true, until stop is called.
 func (t *stay) watchVacancy() (now <-chan time.Time, stop func()) {
-	if t.v.state.Cause != role.NotReachable {
+	if t.v.copy == nil {
 		return nil, func() {}
 	}
 	ticker := time.NewTicker(nobodyTakes / 2)
 	return ticker.C, ticker.Stop
+}
+
+// watchLeader remembers how far the primary elsewhere says that its data goes, until ctx ends.
+func (c *copyHere) watchLeader(ctx context.Context, all *election.Copies, every func() time.Duration) {
+	for wait.For(ctx, every()) {
+		of := c.Leader()
+		if of.Node == "" {
+			continue
+		}
+		at, ok, err := all.At(ctx, of.Node)
+		if err == nil && ok && at.Token == of.Token { // else the next one finds it out
+			c.NoteLead(copies.Lead{Node: of.Node, Era: of.Era, Token: at.Token, Position: at.Position})
+		}
+	}
 }
 
 // seenPrimary is what this node tells of the primary that it follows.

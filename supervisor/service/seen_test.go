@@ -162,8 +162,13 @@ func TestAGivenUpPrimaryComesBackEarlyOnlyIfNobodyTakesOver(t *testing.T) {
 		"another one is":  {role.NotReachable, verdictOf{Verdict: copies.Verdict{Node: "b"}, vacancy: 7}, time.Minute, false},
 		"it is active":    {role.NotReachable, verdictOf{}, time.Minute, false},
 		"after a failure": {role.Failed, verdictOf{Verdict: copies.Verdict{Why: "none"}, vacancy: 7}, time.Minute, false},
+		"with the newest": {role.Failed, verdictOf{Verdict: copies.Verdict{Why: "none", Best: "a"}, vacancy: 7}, 11 * time.Second, true},
+		"which just came": {role.Failed, verdictOf{Verdict: copies.Verdict{Why: "none", Best: "a"}, vacancy: 7}, 9 * time.Second, false},
+		"not fenced":      {role.Failed, verdictOf{Verdict: copies.Verdict{Why: "none", Best: "a"}, vacancy: 7}, time.Minute, false},
+		"another has it":  {role.Failed, verdictOf{Verdict: copies.Verdict{Why: "none", Best: "b"}, vacancy: 7}, time.Minute, false},
 	} {
-		v := made(t, Conf{}, nil)
+		v := made(t, Conf{Service: config.Service{Restart: config.Restart{Delay: 5 * time.Second, MaxDelay: time.Minute}}}, func(n *LocalNode) { n.Self.Node = "a" })
+		v.mem.preference.relapses.times, v.state.Settle = 1, name == "not fenced"
 		v.copy = &copyHere{vacancy: 7, vacant: time.Now().Add(-c.since), verdict: c.verdict}
 		v.state.Cause = c.cause
 		if got := (&stay{v: v}).untaken(); got != c.want {

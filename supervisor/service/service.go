@@ -43,7 +43,7 @@ type Service struct {
 	state      role.State // decides
 	mem        memory
 	inbox      *inbox
-	pace       pace
+	step       atomic.Pointer[step] // nil until it serves; safe
 	view       view
 	history    history
 	unit       *unit.Unit
@@ -77,7 +77,6 @@ func New(node *LocalNode, conf Conf) *Service {
 	v := &Service{
 		node: node, name: conf.Name, log: log, conf: conf, inbox: newInbox(node, conf, u, log), unit: u,
 	}
-	v.pace.set(endless) // until it serves
 	v.mem.preference.node, v.mem.preference.conf = node.Self.Node, &v.conf
 	v.mem.restarts.cfg = conf.Restart
 	if node.Memory != nil {
@@ -89,7 +88,7 @@ func New(node *LocalNode, conf Conf) *Service {
 	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
 	v.view = newView(v)
 	if v.copy = newCopyHere(node, conf, v); v.copy != nil {
-		v.view.follows, v.view.copy = v.copy.Follows, v.copy.local
+		v.view.follows, v.view.fails, v.view.copy = v.copy.Follows, v.copy.Fails, v.copy.local
 	}
 	return v
 }
@@ -152,7 +151,6 @@ func (v *Service) Close() {
 
 // Serve waits for the lock, and runs terms, until the session or the supervisor ends. It fails only with ErrUndead.
 func (v *Service) Serve(ctx context.Context, s Session) error {
-	v.pace.serves()
 	v.state.Carried = v.carried != nil
 	t := newStay(ctx, v, s)
 	role.Drive(ctx, v.state, t)

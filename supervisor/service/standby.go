@@ -68,7 +68,7 @@ func (t *stay) WaitAllowed(ctx context.Context) role.Event {
 				return t.failed(err)
 			}
 		}
-		err := v.inbox.news.unless(ctx, &v.pace, func(ctx context.Context) error {
+		err := v.inbox.news.unless(ctx, func(ctx context.Context) error {
 			if bar == role.Paused { // when the active node is lost now, that is to be known
 				_ = t.candidacy.cand.WatchLock(ctx) // its end shows in ctx
 			}
@@ -83,7 +83,6 @@ func (t *stay) WaitAllowed(ctx context.Context) role.Event {
 
 // standBack deletes this node's preference and its place in the queue.
 func (t *stay) standBack(ctx context.Context) error {
-	defer t.v.pace.wait(endless)()
 	if err := prefer(ctx, t.candidacy.cand, 0); err != nil {
 		return err
 	}
@@ -104,9 +103,7 @@ func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over b
 	}
 	if v.conf.order() != t.candidacy.cand.Mode() && !t.candidacy.cand.Unsure() {
 		v.log.Info("the kind of election has changed", "election", v.conf.order())
-		waited := v.pace.wait(endless)
 		err := errors.Join(t.candidacy.cand.Withdraw(ctx), t.candidacy.cand.Prefer(ctx, 0))
-		waited()
 		if err != nil { // P6: the other nodes in a queue would wait for us
 			return bar, t.failed(err), true
 		}
@@ -126,9 +123,7 @@ func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over b
 		}
 		return bar, e, false
 	}
-	waited := v.pace.wait(endless)
 	err := prefer(ctx, t.candidacy.cand, v.mem.preference.priority(time.Now()))
-	waited()
 	if err != nil {
 		return bar, t.failed(err), true
 	}
@@ -144,7 +139,7 @@ func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over b
 
 // lockFree waits until the lock is free, or until there is news to look at first.
 func (t *stay) lockFree(ctx context.Context) (free bool, e role.Event, over bool) {
-	err := t.v.inbox.news.unless(ctx, &t.v.pace, func(ctx context.Context) (err error) {
+	err := t.v.inbox.news.unless(ctx, func(ctx context.Context) (err error) {
 		asked := time.Now()
 		t.candidacy.opening, err = t.candidacy.cand.Wait(ctx)
 		if time.Since(asked) > graceForAny {
@@ -186,7 +181,7 @@ func (t *stay) polite() bool {
 // Defer leaves a free lock to another node for a while, or until there is news.
 func (t *stay) Defer(ctx context.Context) role.Event {
 	defer t.wakeAfterDemotion()()
-	err := t.v.inbox.news.unless(ctx, &t.v.pace, func(ctx context.Context) error {
+	err := t.v.inbox.news.unless(ctx, func(ctx context.Context) error {
 		wait.For(ctx, time.Until(t.candidacy.polite))
 		return context.Cause(ctx)
 	})
@@ -211,12 +206,10 @@ func (t *stay) Claim(ctx context.Context) role.Event {
 		return role.Event{Kind: role.StayOver}
 	}
 	crumb := t.crumb()
-	waited := v.pace.wait(endless)
 	if v.copy == nil { // else its program runs
 		t.tree.Expect(ctx)
 	}
 	claim, err := t.candidacy.cand.Take(ctx, t.candidacy.opening.Under(t.candidacy.intents), crumb)
-	waited()
 	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon
 		t.relax(ctx)
 	}
@@ -236,7 +229,6 @@ func (t *stay) Claim(ctx context.Context) role.Event {
 
 // relax takes back what was prepared for a start.
 func (t *stay) relax(ctx context.Context) {
-	defer t.v.pace.wait(windUp)()
 	if err := t.tree.Relax(ctx); err != nil { // the end of the tree proves more
 		t.v.log.Debug("a process that was prepared for the program is left to the end of its tree", "error", err)
 	}

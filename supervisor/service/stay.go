@@ -47,10 +47,8 @@ func newStay(ctx context.Context, v *Service, s Session) *stay {
 // Moved notes a step, and logs and shows it if the role changes.
 func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	v := t.v
-	v.pace.set(0)
-	if !now.Place.Treed() { // without a tree it holds no lock, and is in nobody's way
-		defer v.pace.set(endless)
-	}
+	v.step.Store(&step{}) // what follows waits for nobody
+	defer func() { v.step.Store(&step{atMost: t.bound(now.Place)}) }()
 	v.state = now
 	v.conf.Wait.moved(now.Role())
 	if err != nil {

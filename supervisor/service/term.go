@@ -116,9 +116,7 @@ func (t *stay) watch(ctx context.Context) {
 // unwatch ends the term's helpers.
 func (t *stay) unwatch() {
 	if t.term.cease != nil {
-		over := t.v.pace.wait(windUp)
 		t.term.cease()
-		over()
 		t.term.cease = nil
 	}
 }
@@ -145,7 +143,6 @@ func (t *stay) Arm(ctx context.Context) role.Event {
 
 // enter passes the session's gate.
 func (t *stay) enter(ctx context.Context) bool {
-	defer t.v.pace.wait(endless)()
 	return t.s.Gate.Enter(ctx, t.v.Term(), t.term.claim)
 }
 
@@ -198,9 +195,7 @@ func (t *stay) arm(ctx context.Context, session time.Duration) role.Event {
 	}
 	device, err := deviceIn(session, w)
 	if err == nil {
-		over := v.pace.wait(endless)
 		err = t.tree.Arm(ctx, device)
-		over()
 	}
 	switch {
 	case err == nil:

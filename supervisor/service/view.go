@@ -23,6 +23,7 @@ type view struct {
 	undead   *undead
 	owed     func() string // what is not undone, in words; "": nothing
 	follows  func() string // nil: the service is not replicated
+	fails    func() string // why the copy here cannot follow the primary; "": it is not known to fail
 	copy     func() control.CopyStatus
 	intents  *intents
 
@@ -51,7 +52,7 @@ type taken struct {
 func newView(v *Service) view {
 	return view{
 		service: v.name, observer: v.node.Observer, log: v.log, conf: &v.conf, mem: &v.mem, undead: &v.undead, owed: v.unit.NotUndone, intents: &v.inbox.intents,
-		taken: taken{role: election.RoleOffline}, wellness: wellness{news: v.inbox.news}, announcer: newAnnouncer(v.log, func() { v.node.Observer.Announced(v.name) }),
+		fails: func() string { return "" }, taken: taken{role: election.RoleOffline}, wellness: wellness{news: v.inbox.news}, announcer: newAnnouncer(v.log, func() { v.node.Observer.Announced(v.name) }),
 	}
 }
 
@@ -101,6 +102,8 @@ func (w *view) member() election.Member {
 	case election.RoleStandby:
 		if w.note != "" {
 			m.Health, m.Never = election.HealthUnfit, w.never
+		} else if why := w.fails(); why != "" {
+			m.Health, m.Why = election.HealthUnfit, "its copy cannot follow the primary: "+why
 		} else if w.unpromoted != "" {
 			m.Why = w.unpromoted
 		} else if d := w.mem.preference.demotion(time.Now()); d != nil {

@@ -163,14 +163,16 @@ func (r *Run) HandOver() (c *CarriedRun, ok bool) {
 func (l *logs) part() (pipes []carriedPipe, err error) {
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
 		r, w, parted := l.files[path].Part()
-		if err = errors.Join(err, parted); parted == nil {
+		err = errors.Join(err, parted)
+		if parted == nil {
 			pipes = append(pipes, carriedPipe{Conf: l.confs[path], Who: l.files[path].Who(), r: r, w: w})
 		}
 	}
 	l.wg.Wait()
 	for i := range pipes {
 		log := l.files[pipes[i].Conf.File]
-		if pipes[i].Unwritten = log.Unwritten(); log.Locked() {
+		pipes[i].Unwritten = log.Unwritten()
+		if log.Locked() {
 			err = errors.Join(err, logfile.ErrLocked)
 		}
 	}

@@ -22,6 +22,12 @@ import (
 // IsInit reports whether this process was started to be the stub of a tree; then main only calls InitMain.
 func IsInit() bool { return strings.Contains(os.Args[0], initTitle) && len(os.Args) == 2 }
 
+// HasOwnMounts reports whether this process runs under a stub, in a PID namespace with mounts of its own.
+func HasOwnMounts() bool {
+	first, err := os.ReadFile("/proc/1/cmdline")
+	return err == nil && strings.HasPrefix(string(first), "understudy"+initTitle)
+}
+
 const (
 	initTitle  = " init of "
 	stubMounts = " with mounts" // after the kind: it may mount what it likes, because nobody else sees that

@@ -64,7 +64,8 @@ func Watch(ctx context.Context, cfg Config, c Checker, report func(Report)) erro
 }
 
 func (r *Report) count(cfg Config, err error) {
-	if r.Err = err; err == nil {
+	r.Err = err
+	if err == nil {
 		r.Failures, r.Healthy = 0, true
 		return
 	}

@@ -73,7 +73,8 @@ func (b *Board) judged(now term, done bool) {
 	defer b.mu.Unlock()
 	for i, t := range b.terms {
 		if t.service == now.service && t.token == now.token {
-			if t.asked, t.told = now.asked, now.told; done {
+			t.asked, t.told = now.asked, now.told
+			if done {
 				b.terms = append(b.terms[:i], b.terms[i+1:]...)
 			}
 			return

@@ -71,7 +71,8 @@ func (a *access) permitted(w http.ResponseWriter, r *http.Request, token string,
 			a.unreadable.Say(from, "error", err)
 			continue
 		}
-		if read = true; token != "" && same(token, want) {
+		read = true
+		if token != "" && same(token, want) {
 			return true
 		}
 	}

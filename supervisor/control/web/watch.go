@@ -30,7 +30,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	for {
 		news, now, more := s.stream.after(at)
-		if at = now; len(news) > 0 && !send(news...) {
+		at = now
+		if len(news) > 0 && !send(news...) {
 			return
 		}
 		select {

@@ -25,7 +25,7 @@ func postgresqlUnderstudy(tb testing.TB, stage *kit.Stage) *trio {
 	output(tb, as("postgres", pgBin("initdb"), "-D", first, "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")...)
 	conf := []string{
 		"listen_addresses = '*'", "unix_socket_directories = '..'", "shared_buffers = 8MB", "hot_standby = on", "wal_log_hints = on",
-		"wal_keep_size = 256MB", "wal_retrieve_retry_interval = 1s", "synchronous_standby_names = 'ANY 1 (*)'",
+		"wal_keep_size = 256MB", "wal_retrieve_retry_interval = 1s", fmt.Sprintf("synchronous_standby_names = 'ANY 1 (%q, %q, %q)'", w.hosts[0].Name, w.hosts[1].Name, w.hosts[2].Name),
 	}
 	hba := []string{"local all all trust", "host all all 10.0.0.0/8 trust", "host replication all 10.0.0.0/8 trust"}
 	for file, lines := range map[string][]string{"postgresql.auto.conf": conf, "pg_hba.conf": hba} {

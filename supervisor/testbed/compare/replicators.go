@@ -35,7 +35,7 @@ func replicators(stage func() *kit.Stage) []*peer[*trio] {
 			needs: []string{"redis-server", "redis-cli", "redis-sentinel"}, version: says("redis-sentinel", "--version"), servers: from(redisSentinel),
 		},
 		{
-			name: "PostgreSQL: understudy", settings: "examples/postgresql-replicated.yaml, ANY 1 (*); " + understudy,
+			name: "PostgreSQL: understudy", settings: "examples/postgresql-replicated.yaml; " + understudy,
 			needs: []string{pgBin("pg_rewind")}, version: says(pgBin("postgres"), "--version"), servers: from(postgresqlUnderstudy),
 		},
 		{

@@ -132,6 +132,22 @@ func TestPostgreSQLsScriptClonesAPrimaryAlone(t *testing.T) {
 	}
 }
 
+// What is emptied has to be filled again: a copy of which a part is elsewhere is left as it is, with the reason.
+func TestPostgreSQLsScriptClonesNoCopyOfWhichAPartIsElsewhere(t *testing.T) {
+	for _, part := range []string{"pg_wal", "pg_tblspc/16385", ""} {
+		r := newRigged(t, map[string]string{"psql": `case "$*" in *"-d host="*) echo f;; esac`, "pg_isready": nobodyListen})
+		must(t, os.Mkdir(filepath.Join(r.data, "pg_tblspc"), 0o700))
+		if part != "" {
+			must(t, os.Symlink(t.TempDir(), filepath.Join(r.data, part)))
+		}
+		out, code, given := r.run(t, "10.0.0.2", "sh", script(t), "reclone")
+		_, err := os.Stat(filepath.Join(r.data, "PG_VERSION"))
+		if whole := part == ""; whole != (code == 0) || !whole && code != 75 || whole == (err == nil) {
+			t.Errorf("%q is elsewhere: it ended with %d, %v, %s: %q", part, code, err, out, given)
+		}
+	}
+}
+
 // The primary has to know this copy's password, or show a certificate, before a copy gives its data up for it.
 func TestPostgreSQLsScriptAsksForAProofFromThePrimary(t *testing.T) {
 	answers := map[string]string{"psql": honestPsql, "pg_isready": nobodyListen, "pg_controldata": controldata}

@@ -14,41 +14,42 @@ import (
 	"understudy/supervisor/testbed/kit"
 )
 
-// drbd is a folder of scripts that stand for DRBD, mount and a power switch. As the real ones do they refuse a second Primary, a
-// mount on a Secondary, and to make a host Secondary that has the device mounted. All write what they did to a log.
-func drbd(t *testing.T) (dir string) {
+// drbd is a folder of scripts that stand for DRBD, a server and a power switch. As the real ones do they refuse a second Primary, and to make
+// a host Secondary that has the device mounted. All write what they did to a log.
+func drbd(t *testing.T, d *disk) (dir string) {
 	t.Helper()
 	dir = kit.Open(t, t.TempDir())
 	for name, text := range map[string]string{
 		"drbdadm": `case "$1" in
 primary) mkdir "$here/primary" 2>/dev/null || [ "$(cat "$here/primary/node")" = "$node" ] || { note REFUSED; exit 17; }
 	echo "$node" >"$here/primary/node" ;;
-secondary) [ ! -e "$here/mounted.$node" ] || exit 11
+secondary) [ ! -e "$mounted" ] || exit 11
 	[ "$(cat "$here/primary/node" 2>/dev/null)" != "$node" ] || rm -r "$here/primary" ;;
 esac
 note "$1"`,
-		"mount": `[ "$(cat "$here/primary/node")" = "$node" ] || { note REFUSED; exit 32; }
-mkdir "$here/mounted.$node" && echo "97 22 147:0 / /srv/files rw" >>"$here/mountinfo.$node" && note mount`,
-		"umount": `rmdir "$here/mounted.$node" || exit 32; echo "22 1 8:1 / / rw" >"$here/mountinfo.$node"; note umount`,
-		"server": `note server; exec python3 -m http.server --bind "$1" 80`,
-		"power-off": `rm -rf "$here/mounted.$UNDERSTUDY_TARGET_NODE" "$here/primary"
+		"server": `[ -e "$mounted" ] || note UNMOUNTED; note server; exec python3 -m http.server --bind "$1" 80`,
+		"power-off": `rm -rf "$here/primary"
 node=$UNDERSTUDY_TARGET_NODE; note off`,
 	} {
-		head := "#!/bin/sh\nhere=" + dir + "\nnode=$UNDERSTUDY_NODE\nnote() { echo \"$node $1\" >>\"$here/log\"; }\n"
+		head := "#!/bin/sh\nhere=" + dir + "\nnode=$UNDERSTUDY_NODE\nread -r mounted <\"$here/mounted.$node\"\nnote() { echo \"$node $1\" >>\"$here/log\"; }\n"
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(head+text+"\n"), 0o755))
+	}
+	for node, file := range d.mounted {
+		must(t, os.WriteFile(filepath.Join(dir, "mounted."+node), []byte(file+"\n"), 0o644))
 	}
 	return dir
 }
 
 // Each host does and undoes the steps in their order, and a host that is lost is switched off before another one becomes Primary.
 func TestAFileSystemOnDRBDIsPrimaryOnOneHost(t *testing.T) {
-	need.These(t, "cgroup")
+	need.These(t, "cgroup", "loop")
 	s, vip := recipe(t, "files", "ip", "python3")
-	tools := drbd(t)
+	d := newDisk(t, "ext4", s.a, s.b)
+	tools := drbd(t, d)
 	for _, h := range s.hosts() {
 		h.PowerOn(t)
 		s.example(t, h, "drbd.yaml", "192.0.2.10", vip, "  files:", "  "+s.service+":", "/usr/sbin/drbdadm", filepath.Join(tools, "drbdadm"),
-			"/usr/bin/mount", filepath.Join(tools, "mount"), "/usr/bin/umount", filepath.Join(tools, "umount"), "/proc/self/mountinfo", filepath.Join(tools, "mountinfo."+h.Name),
+			"/dev/drbd0", d.devices[h.Name], "/srv/files", d.dir,
 			`[/usr/sbin/nginx, -g, "daemon off;"]`, fmt.Sprintf("[%s, %s]", filepath.Join(tools, "server"), vip),
 			"/usr/local/sbin/power-off-host", filepath.Join(tools, "power-off"), "{db-1: db-1, db-2: db-2}", "{a: a, b: b}")
 	}
@@ -65,16 +66,16 @@ func TestAFileSystemOnDRBDIsPrimaryOnOneHost(t *testing.T) {
 	watchBearers(t, vip, s.a, s.b)
 	s.start(t, s.a)
 	s.role(t, s.a, "active")
-	follows("a primary", "a mount", "a server")
+	follows("a primary", "a server")
 	s.start(t, s.b)
 	s.role(t, s.b, "standby")
 	s.order(t, "switchover", s.service, "--to", "b")
 	s.role(t, s.b, "active")
-	follows("a umount", "a secondary", "b primary", "b mount", "b server")
+	follows("a secondary", "b primary", "b server")
 	s.role(t, s.a, "standby")
 	s.b.PowerOff(t)
 	s.role(t, s.a, "active")
-	follows("b off", "a primary", "a mount", "a server")
+	follows("b off", "a primary", "a server")
 }
 
 // cronLine is the command of the recipe's crontab.

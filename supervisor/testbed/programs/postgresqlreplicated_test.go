@@ -1,9 +1,11 @@
 package programs
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -42,6 +44,12 @@ func postgresTrio(t *testing.T) *trio {
 		port: ":5432", program: "postgres", state: watch.PostgresState, asker: watch.AskPostgres, dial: watch.DialPostgres, promote: watch.PromotePostgres,
 	}, filepath.Join(bin, "pg_rewind"))
 	dir := kit.Open(t, t.TempDir())
+	example, err := os.ReadFile("../../../examples/postgresql-replicated.yaml")
+	must(t, err)
+	synchronous := regexp.MustCompile(`synchronous_standby_names = '[^']*'`).FindString(string(example))
+	for i, h := range r.hosts {
+		synchronous = strings.ReplaceAll(synchronous, fmt.Sprint("db-", i+1), h.Name)
+	}
 	script, err := os.ReadFile("../../../examples/postgresql-copy.sh")
 	must(t, err)
 	copies := filepath.Join(dir, "postgresql-copy.sh")
@@ -74,7 +82,7 @@ func postgresTrio(t *testing.T) *trio {
 	}
 	conf := []string{
 		"listen_addresses = '*'", "unix_socket_directories = '..'", "shared_buffers = 8MB", "hot_standby = on", "wal_log_hints = on",
-		"wal_keep_size = 256MB", "wal_retrieve_retry_interval = 1s", "synchronous_standby_names = 'ANY 1 (*)'",
+		"wal_keep_size = 256MB", "wal_retrieve_retry_interval = 1s", synchronous,
 		"ssl = on", "ssl_cert_file = 'server'", "ssl_key_file = 'server-key'", "",
 	}
 	add(t, filepath.Join(first, "postgresql.conf"), "\n"+strings.Join(conf, "\n"))
@@ -205,4 +213,43 @@ func TestABaseBackupJoinsTheCopiesOfPostgreSQL(t *testing.T) {
 	}
 	now := r.primary(t)
 	r.l.Check(t, now.Addr+r.port)
+}
+
+// A commit that is acknowledged is on another copy, also while a backup tool takes the log as copies do.
+func TestABackupToolIsNoCopyOfPostgreSQL(t *testing.T) {
+	r := postgresTrio(t)
+	p := r.begin(t)
+	dir, _, _ := kit.Share(t, "postgres")
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_receivewal")
+	tool := p.Command(slices.Max(found), "--synchronous", "--no-loop", "-D", dir, "-d", "host="+p.Addr+" user=postgres sslmode=require")
+	tool.Env = append(os.Environ(), "PGPASSWORD=long and secret", "HOME=/")
+	must(t, tool.Start())
+	t.Cleanup(func() {
+		_ = tool.Process.Kill()
+		_ = tool.Wait()
+	})
+	ask := func(query string) bool {
+		conn, err := watch.OpenPostgres(p.Addr+r.port, watch.AnswerWithin)
+		if err != nil {
+			return false
+		}
+		defer conn.Close()
+		said, err := conn.Query(query)
+		return err == nil && len(said) == 1 && said[0] == 1
+	}
+	const tools = "SELECT count(*) FROM pg_stat_replication WHERE application_name = 'pg_receivewal'"
+	kit.Until(t, soon, "the tool takes the log", func() bool { return ask(tools) })
+	others := r.others(p)
+	for _, h := range others {
+		r.sups[h.Name].Stop(t)
+	}
+	from := r.l.Sent()
+	kit.Until(t, 2*soon, "the tool alone has a later commit", func() bool {
+		return r.l.Sent() > from+1 && ask(tools+" AND flush_lsn >= pg_current_wal_flush_lsn() AND (SELECT count(*) FROM pg_stat_replication) = 1")
+	})
+	r.sups[p.Name].Kill9()
+	for _, h := range others {
+		r.up(t, h)
+	}
+	r.failed(t, "the primary is gone, and the tool has what it wrote last", p)
 }

@@ -127,3 +127,15 @@ func TestCopiesOfNodesThatAreAwayAreWaitedForUntilTheyAreForgotten(t *testing.T)
 	}
 	r.l.Check(t, left.Addr+r.port)
 }
+
+// An operator restarts the primary where it is, demote or not, and nothing is lost.
+func TestAPrimaryOfRedisIsRestartedWhereItIs(t *testing.T) {
+	r := redisTrio(t)
+	p := r.begin(t)
+	before := r.heads(p)
+	r.order(t, "restart", r.service)
+	if now := r.failed(t, "restart", nil); now != p || slices.Equal(r.heads(p), before) {
+		t.Errorf("%s was the primary, and %s is; its server was %v, and is %v", p.Name, now.Name, before, r.heads(p))
+	}
+	r.upgrade(t, r.primary(t))
+}

@@ -131,7 +131,7 @@ func (o *operator) mayStrike(service, path string) bool {
 	if o.course.over || !v.lock.there || !v.crumb.there {
 		return false
 	}
-	if (v.crumb.failsafe.Binds() || o.check.sessions.meddled[v.lock.owner]) && strings.HasSuffix(path, "ActiveBreadCrumb") {
+	if (v.crumb.failsafe.Binds() || o.check.sessions.meddled[v.lock.owner] || o.plan.Regrants) && strings.HasSuffix(path, "ActiveBreadCrumb") {
 		return false // where ZooKeeper may be gone for whoever it names, or the lock before its time, it alone tells others of that
 	}
 	if v.crumb.session != election.SessionName(v.lock.owner) {

@@ -101,8 +101,11 @@ func splitPath(path string) (service, what string) {
 	return service, what
 }
 
-// expired looks at P3: of a session that a stranger was attached to nobody can know when it ends.
+// expired looks at P3. A session that ends before its node's lease, as servers may have it, is like one that a stranger ends.
 func (c *checker) expired(session int64) {
+	if c.sight.leaseStands(session) {
+		c.sessions.meddle(session)
+	}
 	if c.sessions.meddled[session] {
 		return
 	}

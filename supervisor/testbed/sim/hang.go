@@ -101,7 +101,7 @@ func (i *incarnation) hang(msg string) {
 }
 
 // stuck ends the supervisor process, which has found that a service stands still.
-func (i *incarnation) stuck(service string, stood time.Duration, _ func() string) {
+func (i *incarnation) stuck(service string, stood time.Duration) {
 	n := i.node
 	w := n.w
 	w.mu.Lock()
@@ -111,7 +111,7 @@ func (i *incarnation) stuck(service string, stood time.Duration, _ func() string
 	case !i.hung:
 		w.check.broken("standstill", "%s: %s has not moved for %v, it is said, and nothing hangs", n.name, service, stood)
 	case !i.mayLose(1): // that would be one death too many at a time
-		w.after(w.plan.Timeout/10, func() { go i.stuck(service, stood, nil) })
+		w.after(w.plan.Timeout/10, func() { go i.stuck(service, stood) })
 	default:
 		w.say("%s: %s has not moved for %v, supervisor %d ends itself", n.name, service, stood, i.number)
 		n.crash(true)

@@ -221,8 +221,8 @@ func (w *world) patience() time.Duration {
 	if p.outages() { // what was promised before, and whoever rests since he was not asked
 		promised = 2*p.longest() + p.Rejoin
 	}
-	if p.hanging() { // until it is noticed, in a stop
-		promised += time.Duration(p.Programs)*10*time.Second + 2*p.longest()
+	if p.hanging() { // until it is noticed, at the latest in a stop
+		promised += time.Minute + time.Duration(p.Programs)*30*time.Second + 25*p.longest()
 	}
 	if p.forgetful() { // until another session is tried
 		promised += 15*time.Second + p.longest()

@@ -204,10 +204,10 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/standby.go", "	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon\n", "	if false {\n"},
 	}},
 	{"do not look whether a service's goroutine moves", []change{
-		{"supervisor/session.go", "	if s.cfg.Stuck != nil {\n		wg.Go(func() { watchPaces(", "	if false {\n		wg.Go(func() { watchPaces("},
+		{"supervisor/session.go", "	if s.cfg.Stuck != nil {\n		wg.Go(func() { watchSteps(", "	if false {\n		wg.Go(func() { watchSteps("},
 	}},
-	{"treat a declared wait as a standstill", []change{
-		{"supervisor/session.go", "one.stood-limit > patience {", "patience >= 0 {"},
+	{"treat an action that may take its time as a standstill", []change{
+		{"supervisor/standstill.go", "stood-limit > atMost {", "atMost >= 0 {"},
 	}},
 	{"start without the watchdog that is required", []change{
 		{"supervisor/service/term.go", "	case w.Mode == config.WatchdogRequired:\n", "	case w.Mode == config.WatchdogRequired && false:\n"},

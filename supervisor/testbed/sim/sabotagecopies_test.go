@@ -7,7 +7,7 @@ var sabotagesOfCopies = []sabotage{
 		copies,
 	}},
 	{"promote a copy without a comparison", []change{
-		{"supervisor/service/copyhere.go", "	if t.candidacy.beside = true; v.copy == nil || t.candidacy.opening.Ours() {\n", "	if t.candidacy.beside = true; v.copy != nil || t.candidacy.opening.Ours() {\n"},
+		{"supervisor/service/copyhere.go", "	if t.candidacy.opening.Ours() {\n", "	if v.copy != nil || t.candidacy.opening.Ours() {\n"},
 		copies,
 	}},
 	{"an empty position counts as 0", []change{

@@ -36,12 +36,12 @@ func (p *Plan) strangers() {
 	}
 }
 
-// delay is what P6 allows a takeover without a proof, from the moment that the lock is free.
+// delay is what P6 allows a takeover without a proof, from the moment that the lock is free. It may be free before a lease is over.
 func (p *Plan) delay() time.Duration {
-	if !p.Strangers {
+	if !p.Strangers && !p.Regrants {
 		return p.Grace
 	}
-	return max(p.Grace, p.longest()*7/12+p.longest()/20)
+	return p.Grace + p.Timeout*6/5
 }
 
 // What makes the end of a session a danger: its node does not learn of it, and still has a lease.

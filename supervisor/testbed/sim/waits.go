@@ -22,6 +22,16 @@ func (si *sight) leased(n *node, session int64, sent time.Time) {
 	si.leases[n.name] = leaseSeen{session, sent, sent.Add(length - length/1000)} // its clock may be fast
 }
 
+// leaseStands tells whether a session's lease is not over yet, by its node's clock, which may be slow. The programs take a moment to die.
+func (si *sight) leaseStands(session int64) bool {
+	for _, seen := range si.leases {
+		if length := seen.until.Sub(seen.sent); seen.session == session && time.Now().Before(seen.until.Add(length/20)) {
+			return true
+		}
+	}
+	return false
+}
+
 // greeted notes the session that a server gave a node; 0: it had none any more.
 func (si *sight) greeted(node string, session int64) {
 	if si.leases[node].session != session {
