@@ -30,7 +30,8 @@ func (m Mount) check(p place) {
 		{"directory", path, "the absolute path of a directory, such as /srv/db", filepath.IsAbs(path) && filepath.Clean(path) == path && path != "/"},
 		{"type", m.Type, "the type of a file system, such as ext4, xfs or nfs4", mountType.MatchString(m.Type)},
 	} {
-		if at := p.key(one.key).and(p); one.value == "" {
+		at := p.key(one.key).and(p)
+		if one.value == "" {
 			at.fault("has no %s: write %s", one.key, one.what)
 		} else if !one.fine || one.value[0] == '-' || strings.ContainsRune(one.value, 0) {
 			at.fault("%s is not %s", quoted(one.value), one.what)

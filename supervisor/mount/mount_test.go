@@ -196,7 +196,7 @@ func TestADeviceThatIsMountedElsewhereIsNotUndone(t *testing.T) {
 	if _, err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stay := exec.Command("unshare", "--mount", "sh", "-c", "echo; exec cat") // with its own mounts
+	stay := exec.Command("unshare", "--mount", "cat") // with its own mounts
 	in, err := stay.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,11 @@ func TestADeviceThatIsMountedElsewhereIsNotUndone(t *testing.T) {
 	if err := stay.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.Read(make([]byte, 1)); err != nil {
+	_, err = in.Write([]byte("\n"))
+	if err == nil {
+		_, err = out.Read(make([]byte, 1)) // by then it is cat
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Down(); err == nil || !strings.Contains(err.Error(), "is in use on this host: cat (pid "+strconv.Itoa(stay.Process.Pid)+") has it mounted on "+m.Directory) {
