@@ -43,7 +43,8 @@ type beat struct {
 	users int
 	idle  time.Duration // since when there are none
 	seen  bool          // once at least
-	moved bool          // a heartbeat was seen at since
+	moved bool          // a heartbeat was seen at since, and
+	older time.Duration // when it had last been seen not to be there
 	sight sight
 	since time.Duration   // when the first answer came that showed this
 	last  time.Duration   // when the newest one came
@@ -192,7 +193,7 @@ func (w *beat) saw(v view, l look) {
 	}
 	switch {
 	case !w.seen || is != w.sight || l.data != w.data, l.in != w.in && l.data.epoch == 0:
-		w.moved = w.seen && is != w.sight
+		w.moved, w.older = w.seen && is != w.sight, w.last
 		w.since = l.now
 	case l.in != w.in || l.now-w.last > l.every*5/2:
 		w.since = max(w.since, l.now-OverAfter(lease)+lease/2)
@@ -204,7 +205,8 @@ func (w *beat) saw(v view, l look) {
 type stillness struct {
 	since   time.Duration
 	seen    bool            // else nothing is known yet
-	moved   bool            // a heartbeat was seen then
+	moved   bool            // a heartbeat was seen then, and
+	older   time.Duration   // when it had last been seen not to be there
 	in      <-chan struct{} // the connection in which it was seen last
 	told    time.Duration   // the longest lease that its data has told; 0: none
 	unmoved []any           // checks that succeed as long as it is as it was seen last. One that is gone never comes back
@@ -214,7 +216,7 @@ type stillness struct {
 func (w *beat) still() stillness {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	now := stillness{since: w.since, seen: w.seen, moved: w.moved, in: w.in, told: w.told}
+	now := stillness{since: w.since, seen: w.seen, moved: w.moved, older: w.older, in: w.in, told: w.told}
 	if (w.sight != sight{}) {
 		now.unmoved = []any{&zk.CheckVersionRequest{Path: NodesDir(w.all.s.cfg.Root) + "/" + w.of.node, Version: w.sight.version}}
 	}

@@ -46,7 +46,7 @@ type Claim struct {
 	stakes     []string        // our znodes in the queue and among the preferred, deleted together with the lock
 	silent     []any           // checks that the previous active has sent no heartbeat until the last Delay
 	silentIn   <-chan struct{} // the connection in which that was seen; nil: it need not be silent
-	stood      *time.Time      // since when its beat stands still; nil: this node has not seen it move
+	stood      *time.Time      // its last heartbeat was seen after that; nil: none was
 	provedOf   int64           // the session whose lease is proved to be over
 	provedOver time.Duration   // since when
 	lock       <-chan zk.Event
@@ -123,7 +123,7 @@ func (c *Claim) over(ctx context.Context, id int64, lease time.Duration) (time.D
 	over, now := still.since+OverAfter(lease), c.s.cfg.Now()
 	c.silent, c.silentIn = still.unmoved, still.in
 	if still.moved {
-		c.stood = utc(time.Now().Add(still.since - now))
+		c.stood = utc(time.Now().Add(still.older - now))
 	}
 	if over <= now {
 		ok, err := c.Silent(ctx)

@@ -113,7 +113,7 @@ func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	// A session that is there when its lock is gone was silent before: since then, or not longer than this node has seen.
 	if len(c.silent) > 0 {
 		if c.stood != nil {
-			end.Min = utc(c.stood.Add(-2 * beatEvery(max(lease, c.s.LeaseLength())))) // that node writes as often as its lease says, this one looks so
+			end.Min = utc(c.stood.Add(-2 * beatEvery(lease))) // it may have been under way for a while
 		}
 		return end
 	}

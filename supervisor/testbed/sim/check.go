@@ -85,11 +85,11 @@ type lockView struct {
 }
 
 type crumbView struct {
-	there   bool
-	node    string
-	session string
-	timeout time.Duration // that any lease of its term rests on, and any promise
-	tree    treeID
+	there    bool
+	node     string
+	session  string
+	promised time.Duration // that any promise of its term binds
+	tree     treeID
 	// failsafe says who has to promise, should ZooKeeper be gone; nil: it may not outlast that.
 	failsafe *election.Failsafe
 	// leftover says that something of the tree is known to be alive: no delay is a proof.

@@ -159,7 +159,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.ZnodeChange) {
 			_ = json.Unmarshal(b.Tree, &v.crumb.tree)
 			v.crumb.node, v.crumb.session, v.crumb.failsafe, v.crumb.leftover = b.Node, b.Session, b.Failsafe, b.Leftover.Known
 			v.crumb.left = len(b.Left) > 0
-			v.crumb.timeout = time.Duration(b.LeaseMs) * time.Millisecond
+			v.crumb.promised = election.PromiseLength(time.Duration(b.LeaseMs) * time.Millisecond)
 		}
 	}
 	if !was.there || was.tree == v.crumb.tree {

@@ -55,7 +55,7 @@ func (si *sight) mayOutlast(v *serviceView, p *proc) bool {
 	}
 	for _, m := range crumb.failsafe.Members {
 		si.look(m.Node)
-		if time.Since(si.blind[m.Node]) > crumb.timeout*101/100 {
+		if time.Since(si.blind[m.Node]) > crumb.promised*101/100 {
 			return false
 		}
 	}
