@@ -26,13 +26,13 @@ type step struct {
 
 // bound is how long the action of a place may take. P6: who stands still for longer must not keep the lock.
 func (t *stay) bound(p role.Place) time.Duration {
-	v, some := t.v, windUp+requests*2*t.s.LeaseLength()
+	v, some := t.v, windUp+requests*t.s.LeaseLength()
 	switch p {
 	case role.Claiming, role.Arming, role.HandingOver, role.Judging:
 		return some
 	case role.Fencing:
 		if p := t.term.claim.Previous; p != nil { // its lease may have been a longer one
-			some += requests * time.Duration(2*p.LeaseMs) * time.Millisecond
+			some += 3 * time.Duration(p.LeaseMs) * time.Millisecond
 		}
 		return some + 2*longest(v.conf.Fence) + v.conf.GraceDelay + max(v.node.Promises.Bound(v.name)-v.node.Machine.Now(), 0)
 	case role.Stopping:
