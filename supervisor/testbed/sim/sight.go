@@ -11,14 +11,15 @@ import (
 // sight is when nodes last had reason to believe that there is no ensemble. World.mu guards it.
 type sight struct {
 	*checker
-	newest map[string]time.Time // by node: when it sent the newest heartbeat that was answered to it
-	sees   map[string]time.Time // by node: until when it has to say, by that, that it sees one
-	blind  map[string]time.Time // by node: the newest moment that was later
-	leases map[string]leaseSeen // by node
+	newest   map[string]time.Time // by node: when it sent the newest heartbeat that was answered to it
+	sees     map[string]time.Time // by node: until when it has to say, by that, that it sees one
+	blind    map[string]time.Time // by node: the newest moment that was later
+	leases   map[string]leaseSeen // by node, of the session that a server gave it last
+	newestOf map[int64]leaseSeen  // by session
 }
 
 func newSight(c *checker) sight {
-	return sight{c, map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}, map[string]leaseSeen{}}
+	return sight{c, map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}, map[string]leaseSeen{}, map[int64]leaseSeen{}}
 }
 
 // answered is told that a node has the answer to a heartbeat that it sent then, on a connection: it sees an ensemble for half of its lease, by clocks that go wrong.

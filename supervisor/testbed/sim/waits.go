@@ -19,17 +19,14 @@ type leaseSeen struct {
 // leased notes a heartbeat that was answered to a node.
 func (si *sight) leased(n *node, session int64, sent time.Time) {
 	length := n.w.plan.lease(n.index)
-	si.leases[n.name] = leaseSeen{session, sent, sent.Add(length - length/1000)} // its clock may be fast
+	seen := leaseSeen{session, sent, sent.Add(length - length/1000)} // its clock may be fast
+	si.leases[n.name], si.newestOf[session] = seen, seen
 }
 
 // leaseStands tells whether a session's lease is not over yet, by its node's clock, which may be slow. The programs take a moment to die.
 func (si *sight) leaseStands(session int64) bool {
-	for _, seen := range si.leases {
-		if length := seen.until.Sub(seen.sent); seen.session == session && time.Now().Before(seen.until.Add(length/20)) {
-			return true
-		}
-	}
-	return false
+	seen := si.newestOf[session]
+	return time.Now().Before(seen.until.Add(seen.until.Sub(seen.sent) / 20))
 }
 
 // greeted notes the session that a server gave a node; 0: it had none any more.
