@@ -42,7 +42,7 @@ var sabotagesOfTerms = []sabotage{
 		{"fencing/chain.go", "		left = a.chain.Grace\n	}\n	if left <= 0 {\n", "		left = a.chain.Grace\n	}\n	if left > -time.Hour {\n"},
 	}},
 	{"treat a session's end as the lease's", []change{
-		{"election/claim.go", "	dead := claimed + session\n", "	dead := claimed\n"},
+		{"election/claim.go", "	dead := claimed + lease*12/5 // what it sends last, it sends a lease after the claim at most\n", "	dead := claimed\n"},
 		strangers,
 	}},
 	{"count the wait for a lease from the previous active node's claim", []change{
@@ -214,7 +214,7 @@ var sabotagesOfTerms = []sabotage{
 		watchdogs,
 	}},
 	{"a watchdog that acts after the session's end", []change{
-		{"election/timing.go", "AfterLease(lease time.Duration) time.Duration { return lease / 25 }", "AfterLease(lease time.Duration) time.Duration { return lease }"},
+		{"election/timing.go", "AfterLease(lease time.Duration) time.Duration { return lease / 25 }", "AfterLease(lease time.Duration) time.Duration { return lease / 2 }"},
 		watchdogs,
 	}},
 	{"a watchdog too slow to be fed in time", []change{

@@ -17,7 +17,7 @@ func lossesAnd(kinds string) change {
 var outages = change{"supervisor/testbed/sim/outage.go", "	if r.IntN(3) > 0 {\n		return\n	}\n", "	_ = r.IntN(3)\n"}
 
 // watchdogs gives every plan watchdogs.
-var watchdogs = change{"supervisor/testbed/sim/device.go", "	if p.Timeout < 3*time.Second || r.IntN(4) > 0 {", "	if p.Timeout < 3*time.Second || r.IntN(4) > 4 {"}
+var watchdogs = change{"supervisor/testbed/sim/device.go", "	if p.Timeout < leastWatched || r.IntN(4) > 0 {", "	if p.Timeout < leastWatched || r.IntN(4) > 4 {"}
 
 // wipes has operators delete all znodes of a service again and again.
 var wipes = change{"supervisor/testbed/sim/kinds.go", "DeleteService, StickProcesses,", strings.Repeat("DeleteService, ", 60) + "StickProcesses,"}
