@@ -104,8 +104,6 @@ func (x exchange) shake(hello jute.ConnectRequest) {
 		x.c.hangUp()
 		return
 	}
-	if x.s.member == nil && hello.SessionID != 0 {
-	}
 	x.c.shaken = true
 	x.c.last.op, x.c.last.zxid = "SESS", x.s.db.zxid
 	x.s.alarms.armExpiry()

@@ -125,7 +125,7 @@ func (l *loader) check() (warnings Faults) {
 	}
 	l.nodes = nodes
 	if shared.doc.Node.name != "" {
-		l.nodes = append(nodes, shared.doc.Node.name)
+		l.nodes = append(l.nodes, shared.doc.Node.name)
 	}
 	return append(warnings, shared.doubts(all.warnings)...)
 }
