@@ -94,7 +94,7 @@ func (c *crowd) Status(context.Context, ...string) (control.Status, error) {
 	}
 	for n := 1; n <= 6; n++ {
 		name := fmt.Sprintf("node-%d", n)
-		s.Nodes = append(s.Nodes, control.NodeStatus{Node: name, Host: name + ".example.net", Pid: 1200 + n, Version: "1.4.0", Contain: "cgroup", Config: "/etc/understudy/understudy.yaml", Since: c.before(40 * 24 * time.Hour), Session: 6000, Silent: n == 6, Warnings: []string{}})
+		s.Nodes = append(s.Nodes, control.NodeStatus{Node: name, Host: name + ".example.net", Pid: 1200 + n, Version: "1.4.0", Contain: "cgroup", Config: "/etc/understudy/understudy.yaml", Since: c.before(40 * 24 * time.Hour), LeaseMs: 3000, Silent: n == 6, Warnings: []string{}})
 	}
 	s.Nodes[2].Warnings = []string{"http.listen is open to all addresses and has no TLS"}
 	return s, nil
