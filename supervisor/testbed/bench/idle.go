@@ -10,7 +10,7 @@ import (
 
 // idle measures what an active one and a standby cost while nothing happens.
 func (b *bench) idle(while time.Duration) {
-	head(fmt.Sprintf("idle, over %v (session timeout 6s)", while))
+	head(fmt.Sprintf("idle, over %v (lease 3s)", while))
 	b.scene(func() {
 		p := b.play(kit.Options{}, "every=100ms")
 		proxies, servers := b.stage.Lab.Proxies(b, b.stage.Servers)

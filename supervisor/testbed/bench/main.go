@@ -29,7 +29,7 @@ type bench struct {
 func run() (code int) {
 	times := flag.Int("n", 50, "how often the quick things are repeated")
 	idle := flag.Duration("idle", 10*time.Second, "how long idleness is watched")
-	faults := flag.Bool("faults", true, "measure the faults that take a session timeout too")
+	faults := flag.Bool("faults", true, "measure the faults that take a lease too")
 	only := flag.String("only", "", "measure only what contains this word")
 	services := flag.Int("services", 100, "how many services a supervisor with many has")
 	timeline := flag.Bool("timeline", false, "print what the supervisors logged in one gap of each kind")

@@ -14,7 +14,7 @@ import (
 // many measures one supervisor with many services, and what ZooKeeper has to do when five nodes have them.
 func (b *bench) many(services int, while time.Duration) {
 	const standbys = 4
-	head(fmt.Sprintf("many services, over %v (session timeout 6s)", while))
+	head(fmt.Sprintf("many services, over %v (lease 3s)", while))
 	accounts := kit.NewAccounts(b, b.stage.Lab)
 	run := func(node string) *kit.Supervisor {
 		var conf strings.Builder

@@ -169,14 +169,14 @@ func stamp(line string) (ms float64) {
 	return ms
 }
 
-// faults measures those after which the session has to end by itself, with the README's tuned times and those of the profile fast.
+// faults measures those after which a lease has to run out, with the default and with the profile fast.
 func (b *bench) faults() {
-	b.silent(4*time.Second, time.Second)
-	b.silent(2*time.Second, 500*time.Millisecond)
+	b.silent(3*time.Second, 2*time.Second)
+	b.silent(time.Second, 500*time.Millisecond)
 }
 
-func (b *bench) silent(session, grace time.Duration) {
-	head(fmt.Sprintf("silent faults (session timeout %v, grace %v; from the fault)", session, grace))
+func (b *bench) silent(lease, grace time.Duration) {
+	head(fmt.Sprintf("silent faults (lease %v, grace %v; from the fault)", lease, grace))
 	for _, f := range []struct {
 		name   string
 		strike func(p *kit.Play, s *kit.Supervisor)
@@ -188,7 +188,7 @@ func (b *bench) silent(session, grace time.Duration) {
 		var dead, back []time.Duration
 		for range 3 {
 			b.scene(func() {
-				p := b.play(kit.Options{Session: session, Grace: grace})
+				p := b.play(kit.Options{Session: 2 * lease, Grace: grace})
 				s, _, run := p.Pair(b, b.stage.Lab.Host(b, "a"), b.stage.Lab.Host(b, "b"))
 				at := tick.Now()
 				f.strike(p, s)
