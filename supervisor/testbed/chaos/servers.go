@@ -67,8 +67,7 @@ func freezeServer(leader bool) strike {
 	}
 }
 
-// grants are ticks of servers, of which twenty are the longest session. From the longest grant to the shortest it is more than
-// 7/12: what is granted less, and not read, is not promised to be survived.
+// grants are ticks of servers, of which twenty are the longest session. Each is longer than a lease: P7.
 var grants = []time.Duration{tickTime, 130 * time.Millisecond, 160 * time.Millisecond}
 
 // regrant has the servers restarted one by one with another tick, so that sessions come back with less than before, or later begin
