@@ -10,9 +10,9 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// awayPatience is for how many session timeouts a member still counts that has gone. Until then it can come back and take over as
+// awayPatience is for how many leases a member still counts that has gone. Until then it can come back and take over as
 // usual; later it has to prove that the node in the breadcrumb runs nothing.
-const awayPatience = 10
+const awayPatience = 20
 
 // Count keeps the service's other candidates listed in the breadcrumb, until ctx ends: if ZooKeeper is gone, each of them has to
 // promise. peers reports them, and each change, as election.Members.Watch does.
@@ -53,7 +53,7 @@ func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim,
 		case <-ctx.Done():
 			return
 		}
-		if all := a.count(now, 2*awayPatience*session.LeaseLength()); first || !slices.Equal(all, listed) {
+		if all := a.count(now, awayPatience*session.LeaseLength()); first || !slices.Equal(all, listed) {
 			first, listed = false, all
 			// Wait until the deadline is ZooKeeper's own: a listed member relies on being asked before each extension, and was not
 			// asked about the one in force.

@@ -64,13 +64,12 @@ func (p *Promises) Disengage(service string) {
 	p.engaged[service]--
 }
 
-// Acked notes that ZooKeeper has acknowledged a write that was sent then. P7: after a session was granted a shorter timeout, its newest
-// write counts, even if an older one would count for longer.
-func (p *Promises) Acked(sent, session time.Duration) {
+// Acked notes that ZooKeeper has acknowledged a write that was sent then, with this lease.
+func (p *Promises) Acked(sent, lease time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if sent >= p.newest {
-		p.newest, p.seen = sent, sent+election.GoneAfter(session)
+		p.newest, p.seen = sent, sent+election.GoneAfter(lease)
 	}
 }
 

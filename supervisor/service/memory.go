@@ -27,7 +27,7 @@ type Known struct {
 	Birth election.Birth `json:"birth,omitzero"`
 	Zxid  int64          `json:"zxid,omitempty"`  // the newest change of ZooKeeper's data
 	Token int64          `json:"token,omitempty"` // the newest claim
-	// Longest is the longest session timeout under the root. It is known of AllServices only.
+	// Longest is the longest lease under the root. It is known of AllServices only.
 	Longest time.Duration `json:"longest,omitempty"`
 }
 
