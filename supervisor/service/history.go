@@ -121,13 +121,14 @@ func (e *entry) settle() {
 type ending struct {
 	entry election.Activation
 	why   election.Reason
+	began time.Time // of the ending
 	end   time.Time // zero: its death is proved only now
 }
 
 // noteEnd notes that a term is about to end, before that is proved.
 func (h *history) noteEnd(e *entry, why election.Reason) {
 	e.settle()
-	h.owed = &ending{entry: e.Activation, why: why}
+	h.owed = &ending{entry: e.Activation, why: why, began: time.Now().UTC()}
 }
 
 // noteProved notes when the last process of that term was proved dead.
@@ -153,6 +154,7 @@ func (h *history) correct(ctx context.Context, cand *election.Candidate, w endin
 	}
 	if w.end.IsZero() {
 		w.end = time.Now().UTC()
+		w.entry.EndMin, w.entry.EndMax = &w.began, &w.end
 	}
 	w.entry.End, w.entry.Reason = &w.end, w.why
 	if err := cand.History.Correct(election.InTurn(ctx), w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
