@@ -120,6 +120,28 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	}
 }
 
+// P2: what systemd removed with its unit is known to be dead by the proof that was made before, if no process of it was seen alive.
+func TestATreeThatIsGoneIsDeadWithAllThatItsSupervisorStarted(t *testing.T) {
+	here := box.Host{Machine: "m", Boot: "b"}
+	for name, c := range map[string]struct {
+		died string
+		seen fencing.ProcessID
+		want fencing.Liveness
+	}{
+		"it is": {"0x7", fencing.ProcessID{}, fencing.Dead}, "another session's": {"0x8", fencing.ProcessID{}, fencing.Unknown},
+		"a process was seen": {"0x7", fencing.ProcessID{Pid: 1 << 29, Start: 1}, fencing.Unknown},
+	} {
+		w := witness.Prover{Node: "a", Host: here, Died: func(session string) bool { return session == c.died },
+			End:  func(context.Context, json.RawMessage) error { return box.ErrNotSeen },
+			Look: func(json.RawMessage, fencing.ProcessID) error { return nil },
+		}
+		verdict, _, err := w.Prove(t.Context(), fencing.Target{Node: "a", Machine: "m", Boot: "b", Session: "0x7", Seen: c.seen})
+		if verdict != c.want || err != nil {
+			t.Errorf("%s: %v, %v", name, verdict, err)
+		}
+	}
+}
+
 func startOf(t *testing.T, pid int) uint64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

@@ -161,6 +161,7 @@ func (s *supervisor) provePrevious(ctx context.Context, died func(session int64)
 	go func() {
 		defer close(done)
 		if s.previousDied(ctx, left) {
+			s.died.Store(election.SessionName(left.Session))
 			died(left.Session)
 		}
 	}()

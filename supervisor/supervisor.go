@@ -151,6 +151,7 @@ type supervisor struct {
 	self    election.Node
 	trouble time.Duration // how long to wait after the next failure to open a session
 	held    atomic.Bool   // promises are in the place of ZooKeeper's lease
+	died    atomic.Value  // the session of the supervisor before this one, once all that it started is proved dead
 
 	guarded        chan struct{} // closed when the guardians stand
 	guard          host.Guard
@@ -309,7 +310,7 @@ func (s *supervisor) showWatchdog() {
 func (s *supervisor) shared() *service.LocalNode {
 	n := &service.LocalNode{
 		Self: s.self, Root: s.cfg.Root, Cluster: ClusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard }, Commands: s.commands,
-		Promises: s.promises, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory, Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken,
+		Promises: s.promises, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory, Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken, Died: func(session string) bool { return session != "" && session == s.died.Load() },
 		AgentAddress: s.cfg.Agent.address,
 	}
 	if a := s.cfg.Agent; a != nil {

@@ -25,6 +25,7 @@ type breadcrumb struct {
 	machine host.Machine
 	trees   *trees
 	owes    func() bool // whether the effects of oneshots must still be undone
+	died    func(session string) bool
 	log     hclog.Logger
 }
 
@@ -79,7 +80,7 @@ func (b *breadcrumb) cut(ctx context.Context, cand *election.Candidate, tree hos
 func (b *breadcrumb) witness() witness.Prover {
 	return witness.Prover{
 		Node: b.self.Node, Host: box.Host{Machine: b.self.Machine, Boot: b.self.Boot}, End: b.machine.KillTree, Look: b.machine.Outlasted,
-		Owed: b.machine.Owed,
+		Owed: b.machine.Owed, Died: b.died,
 	}
 }
 

@@ -34,8 +34,9 @@ type LocalNode struct {
 	AskAgent     *agent.Method                  // how this node asks others; nil: it has no agent
 	Observer     Observer
 	Logger       hclog.Logger
-	Hurry        <-chan struct{} // closed when a stop must be quick
-	Broken       func(error)     // is told of impossible events; nil: only the log is
+	Hurry        <-chan struct{}           // closed when a stop must be quick
+	Died         func(session string) bool // see witness.Prover; nil: that is known of none
+	Broken       func(error)               // is told of impossible events; nil: only the log is
 }
 
 // Observer is told what happens, while it happens: it must return at once.

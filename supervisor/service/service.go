@@ -83,7 +83,7 @@ func New(node *LocalNode, conf Conf) *Service {
 		v.mem.keeper.Save = func(k Known) { node.Memory.Save(conf.Name, k) }
 	}
 	v.history = history{log: log, moves: moves{service: v.name, node: node.Self.Node, intents: &v.inbox.intents, log: log}}
-	v.breadcrumb = breadcrumb{root: node.Root, self: node.Self, machine: node.Machine, trees: &v.trees, owes: u.Owes, log: log}
+	v.breadcrumb = breadcrumb{root: node.Root, self: node.Self, machine: node.Machine, trees: &v.trees, owes: u.Owes, died: node.Died, log: log}
 	v.trees.service = v.name
 	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
 	v.view = newView(v)

@@ -22,6 +22,8 @@ type Prover struct {
 	Host box.Host
 	End  func(ctx context.Context, tree json.RawMessage) error // kills a tree of this machine; nil: its death is proved
 	Look func(tree json.RawMessage, p fencing.ProcessID) error // looks for a process that was seen alive of it; nil: it is dead
+	// Died tells whether all that the supervisor with this session started is proved dead; nil: that is known of none.
+	Died func(session string) bool
 	// Owed names what is not undone of a target that was on this machine, which is in this boot now; nil: End has looked.
 	Owed func(t fencing.Target, boot string) []string
 }
@@ -47,6 +49,9 @@ func (p Prover) Prove(ctx context.Context, t fencing.Target) (fencing.Liveness, 
 	case errors.As(err, new(*fencing.NotUndone)):
 		return fencing.Alive, "", err
 	case errors.Is(err, box.ErrElsewhere), errors.Is(err, box.ErrNotSeen):
+		if p.Died != nil && p.Died(t.Session) && t.Seen.Pid == 0 { // its cgroup may be gone with its unit
+			return p.undone(t, "all that its supervisor started is dead")
+		}
 		return fencing.Unknown, "", nil // the grace delay is for that
 	case errors.Is(err, box.ErrMayLive):
 		return fencing.Unknown, "", err
