@@ -47,7 +47,7 @@ func TestThePageShowsTwoHundredServices(t *testing.T) {
 	if page.count("#nodes tr[data-node]") != 7 { // one is only named, as the one whose program may run
 		t.Errorf("the supervisors: %s", page.text("#nodes"))
 	}
-	for _, words := range []string{"node-6", "no heartbeat", "node-9", "not connected", "renewed, 6.0 s", "1.4.0"} {
+	for _, words := range []string{"node-6", "no heartbeat", "node-9", "not connected", "renewed, 3.0 s", "1.4.0"} {
 		if !strings.Contains(page.text("#nodes"), words) {
 			t.Errorf("the supervisors do not say %q: %s", words, page.text("#nodes"))
 		}
