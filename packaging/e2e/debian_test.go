@@ -147,7 +147,7 @@ func (p *pair) killAll(t *testing.T) {
 	}
 	kit.KillAtOnce(watchers...)
 	at := tick.Now()
-	// Nobody could close the session. The supervisor that systemd starts next does, and the first node that can has the lock.
+	// Nobody could give the lock back. The supervisor that systemd starts next does. If the other node takes it first, it waits for the lease.
 	next := p.accounts.Next(t, 20*time.Second, run.First)
 	took := time.Duration(next.First - at)
 	t.Logf("kill -9 of supervisor and guardians: after %v %s runs it", took.Round(time.Millisecond), next.Node)
