@@ -48,7 +48,7 @@ func bedOn(t *testing.T, addr string) *bed {
 
 // session is a supervisor's, as far as ZooKeeper can tell.
 func (b *bed) session() *actor {
-	conn, events, err := zk.Connect([]string{b.addr}, 4*time.Second, zk.WithLogInfo(false))
+	conn, events, err := zk.Connect([]string{b.addr}, 20*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		b.Fatal(err)
 	}
