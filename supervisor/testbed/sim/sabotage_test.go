@@ -196,9 +196,8 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/end.go", "errors.Join(t.endOrders(bounded), t.tree.End(bounded))", "errors.Join(t.tree.End(bounded))"},
 		copies, demotions[0], demotions[1],
 	}},
-	{"do not notice an older copy by the node's own znode", []change{
-		{"election/past.go", "		p.SetBacks++\n	}\n	p.Czxid, p.Version, p.Mzxid =", "		_ = writes\n	}\n	p.Czxid, p.Version, p.Mzxid ="},
-		rewinds,
+	{"a lease that is twice as long as its node tells", []change{
+		{"election/lease.go", "end, extended := sent+l.length, l.extended", "end, extended := sent+l.length*2, l.extended"},
 	}},
 	{"leave a process waiting for its program after a lost claim", []change{
 		{"supervisor/service/standby.go", "	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon\n", "	if false {\n"},
