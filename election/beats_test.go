@@ -19,20 +19,28 @@ func (w *world) silence(s *Session) (acked time.Duration, heal func()) {
 	return s.Acked(), heal
 }
 
+// holds has a node take the lock of svc, and keep its session until ends is called.
+func (w *world) holds(node string) (s *Session, ends func()) {
+	held, free := make(chan *Session, 1), make(chan struct{})
+	ended := w.open(node, func(ctx context.Context, s *Session) error {
+		if _, err := activate(ctx, s); err != nil {
+			return err
+		}
+		held <- s
+		<-free
+		return nil
+	})
+	return <-held, func() {
+		close(free)
+		_ = ended()
+	}
+}
+
 // P3, P6: the lock of a node that is gone is taken when its lease is over, and not before. ZooKeeper would end its session later.
 func TestALockIsTakenWhenItsNodesBeatIsOver(t *testing.T) {
 	for _, mode := range []Mode{Race, Queue} {
 		inWorld(t, func(w *world) {
-			held, free := make(chan *Session, 1), make(chan struct{})
-			ended := w.open("a", func(ctx context.Context, a *Session) error {
-				if _, err := activate(ctx, a); err != nil {
-					return err
-				}
-				held <- a
-				<-free
-				return nil
-			})
-			a := <-held
+			a, ends := w.holds("a")
 			w.within("b", func(ctx context.Context, s *Session) error {
 				acked := make(chan time.Duration, 1)
 				time.AfterFunc(5*testTimeout, func() {
@@ -53,8 +61,7 @@ func TestALockIsTakenWhenItsNodesBeatIsOver(t *testing.T) {
 				}
 				return err
 			})
-			close(free)
-			_ = ended()
+			ends()
 		})
 	}
 }
@@ -62,16 +69,7 @@ func TestALockIsTakenWhenItsNodesBeatIsOver(t *testing.T) {
 // A node that comes back replaces its beat as soon as that is over for itself, which may be a moment sooner than for others.
 func TestANodeThatComesBackDoesNotKeepOthersFromItsLock(t *testing.T) {
 	inWorld(t, func(w *world) {
-		held, free := make(chan *Session, 1), make(chan struct{})
-		ended := w.open("a", func(ctx context.Context, a *Session) error {
-			if _, err := activate(ctx, a); err != nil {
-				return err
-			}
-			held <- a
-			<-free
-			return nil
-		})
-		a := <-held
+		a, ends := w.holds("a")
 		w.within("b", func(ctx context.Context, s *Session) error {
 			acked := make(chan time.Duration, 1)
 			time.AfterFunc(5*testTimeout, func() {
@@ -97,8 +95,7 @@ func TestANodeThatComesBackDoesNotKeepOthersFromItsLock(t *testing.T) {
 			}
 			return err
 		})
-		close(free)
-		_ = ended()
+		ends()
 	})
 }
 
@@ -280,16 +277,7 @@ func TestABeatIsLookedAtOnceAHeartbeat(t *testing.T) {
 // A session that ZooKeeper ends while a claimant waits for the grace delay takes nothing back: the lease was over before.
 func TestASessionThatEndsDuringTheGraceDelayCostsNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
-		held, free := make(chan *Session, 1), make(chan struct{})
-		ended := w.open("a", func(ctx context.Context, a *Session) error {
-			if _, err := activate(ctx, a); err != nil {
-				return err
-			}
-			held <- a
-			<-free
-			return nil
-		})
-		a := <-held
+		a, ends := w.holds("a")
 		w.within("b", func(ctx context.Context, s *Session) error {
 			time.AfterFunc(5*testTimeout, func() { w.silence(a) })
 			_, b, err := claim(ctx, s, Race)
@@ -312,7 +300,6 @@ func TestASessionThatEndsDuringTheGraceDelayCostsNothing(t *testing.T) {
 			}
 			return err
 		})
-		close(free)
-		_ = ended()
+		ends()
 	})
 }
