@@ -99,6 +99,31 @@ func TestANodeThatComesBackDoesNotKeepOthersFromItsLock(t *testing.T) {
 	})
 }
 
+// Nor does it wait for what it has seen already: the lease of its previous session was over when it took its name back.
+func TestANodeThatComesBackTakesItsLockAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a, ends := w.holds("a")
+		time.Sleep(5 * testTimeout)
+		w.silence(a)
+		began := w.now()
+		w.within("a", func(ctx context.Context, s *Session) error {
+			_, again, err := claim(ctx, s, Race)
+			if err != nil {
+				return err
+			}
+			if took := w.now() - began; took < OverAfter(testLease) || took > OverAfter(testLease)+beatEvery(testLease) {
+				w.Errorf("claimed %v after it came back, and the lease lasts for %v", took, testLease)
+			}
+			delay, err := again.Delay(ctx, time.Second)
+			if delay != time.Second || again.leased {
+				w.Errorf("it waits for %v after the claim; its lease may last: %v", delay, again.leased)
+			}
+			return err
+		})
+		ends()
+	})
+}
+
 // The program of a failsafe service may outlast its lease: its lock goes with the session alone.
 func TestTheLockOfAFailsafeServiceIsNotTaken(t *testing.T) {
 	inWorld(t, func(w *world) {

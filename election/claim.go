@@ -111,6 +111,9 @@ func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, 
 // over is when the lease of the previous active, in this session, is over, as this node sees it. If it is already, that is proved at once:
 // ZooKeeper may end the session while the grace delay lasts, and a beat that goes begins anew otherwise.
 func (c *Claim) over(ctx context.Context, id int64, lease time.Duration) (time.Duration, error) {
+	if since, ok := c.s.before.wasReplaced(id); ok {
+		return since, nil
+	}
 	beat := c.s.beats.watch(beatOf{c.Previous.Node, id})
 	defer beat.leave()
 	if err := repeat(ctx, c.s.client, func() error { return beat.look(ctx) }); err != nil {

@@ -46,8 +46,10 @@ func (n *namesake) meet(s *Session, path string, v view, in <-chan struct{}) (ov
 
 // overSessions are the sessions of this node whose leases are over, whatever their beats show: this process's, and that of the supervisor before it.
 type overSessions struct {
-	mu  sync.Mutex // guards ids
-	ids []int64
+	mu       sync.Mutex // guards the fields below
+	ids      []int64
+	replaced int64         // the newest that had stood still until its beat was deleted
+	since    time.Duration // when its lease was over
 }
 
 func (o *overSessions) add(session int64) {
@@ -57,10 +59,24 @@ func (o *overSessions) add(session int64) {
 	o.ids = o.ids[max(0, len(o.ids)-2):]
 }
 
+func (o *overSessions) replace(session int64, since time.Duration) {
+	o.add(session)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.replaced, o.since = session, since
+}
+
 func (o *overSessions) has(session int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return session != 0 && slices.Contains(o.ids, session)
+}
+
+// wasReplaced tells since when the lease of a session has been over whose beat this node has deleted: no heartbeat came, or will come.
+func (o *overSessions) wasReplaced(session int64) (since time.Duration, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.since, session != 0 && o.replaced == session
 }
 
 // leaseOf is the lease in nodes/<node>; 0: none.

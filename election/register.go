@@ -50,7 +50,11 @@ func (s *Session) register(ctx context.Context) error {
 		over, left := other.meet(s, path, v, in)
 		if over {
 			s.Self.Say(func(n *Node) { n.Replaced = &LastBeat{SessionName(v.stat.EphemeralOwner), v.stat.Version} })
-			if err := s.replace(ctx, path, s.Self.data(), v.stat.Version); err == nil && s.firstBeat(ctx, path) == nil {
+			err := s.replace(ctx, path, s.Self.data(), v.stat.Version)
+			if err == nil && left <= 0 {
+				s.before.replace(v.stat.EphemeralOwner, s.cfg.Now()+left)
+			}
+			if err == nil && s.firstBeat(ctx, path) == nil {
 				return nil
 			}
 			continue // it has changed, or our answer was lost
