@@ -27,6 +27,7 @@ type entry struct {
 	lost     *election.Activation // the one that this one took over from without a switchover, until it is logged how long nothing ran
 
 	quiet time.Time // no process lives since then, and none was started; zero: some may
+	left  time.Time // a stop saw the newest process end then, and something hung since; zero: it saw none
 	down  time.Time // the programs were ready before that, and were not since; zero: they are, or never were
 	up    bool      // they were ready since they were started
 }
@@ -52,7 +53,7 @@ func (e *entry) noteStart() {
 }
 
 // starts notes that a process may be started from now on.
-func (e *entry) starts() { e.quiet, e.up = time.Time{}, false }
+func (e *entry) starts() { e.quiet, e.left, e.up = time.Time{}, time.Time{}, false }
 
 // fell notes that the last process was proved dead.
 func (e *entry) fell() {
@@ -131,9 +132,15 @@ func (h *history) noteEnd(e *entry, why election.Reason) {
 	h.owed = &ending{entry: e.Activation, why: why, began: time.Now().UTC()}
 }
 
+// lateProof is how much later than the end of the last process its proof may be, if nothing hangs.
+const lateProof = time.Second / 4
+
 // noteProved notes when the last process of that term was proved dead.
 func (h *history) noteProved(e *entry) {
 	e.fell()
+	if !e.left.IsZero() && e.quiet.Sub(e.left) > lateProof {
+		h.owed.entry.EndMin, h.owed.entry.EndMax = &e.left, &e.quiet
+	}
 	h.owed.end, h.owed.entry.DownSince = e.quiet, nil
 	if !e.down.IsZero() { // since then they were started in vain
 		h.owed.entry.DownMs += e.quiet.Sub(e.down).Milliseconds()

@@ -56,7 +56,8 @@ type Run struct {
 	handed   bool           // another image of this process continues it
 	began    time.Duration  // on the boot clock; 0: in a previous image
 	watch    watch
-	owes     bool // the guardians know how to undo what the programs do
+	owes     bool      // the guardians know how to undo what the programs do
+	left     time.Time // Stop saw the newest process end then; zero: it saw none
 
 	mu      sync.Mutex // guards the fields below
 	parts   []part     // in the order of their start
@@ -188,6 +189,9 @@ func (r *Run) Wait() error {
 	r.watchers.Wait()
 	return r.why()
 }
+
+// Left is when Stop saw the newest process end, of a program or an undo; zero: it saw none.
+func (r *Run) Left() time.Time { return r.left }
 
 // First is the first program that was started, or nil.
 func (r *Run) First() host.Process {

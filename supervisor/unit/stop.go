@@ -93,6 +93,7 @@ func (s *stopping) undoNewest(ctx context.Context, name string) {
 	}
 	s.keeps = s.u.undo(ctx, d, 0, func(ctx context.Context, what string, spec child.Spec) error {
 		err := s.u.inTree(ctx, s.cfg.Tree, what, spec, d.Timeout)
+		s.left = time.Now()
 		if err != nil && s.cut.over() { // the tree's end interrupted it
 			return errCut
 		}
@@ -117,6 +118,7 @@ func (s *stopping) stop(p part) {
 	if !s.waits(patience.C, p.process.Done(), p) {
 		return
 	}
+	s.left = time.Now()
 	s.u.log.Info("program ended", s.named(p.Process, "pid", pid, "status", Describe(ExitOf(p.process)))...)
 	s.stopLeftovers(patience.C, p)
 }

@@ -132,9 +132,6 @@ func (c *checker) ends(v *serviceView) {
 			least, most = a.End, a.End
 		}
 		rounded := max(p.Tick-2*time.Second, 0) // bounds assume ZooKeeper's default
-		if p.has(BadNotes) {
-			rounded += 10 * time.Second // a stop waits so long for the disk
-		}
 		late := least != nil && !longer && died.by.Before(least.Add(-endSlack-rounded)) && !c.w.nodes[c.w.indexOf(a.Node)].woke(died.by, *least)
 		if late || most != nil && died.after.After(most.Add(endSlack)) {
 			c.broken("history", "the last process of %d on %s ended at %v, and the history says %v to %v: %s", a.Token, a.Node, died.by, least, most, a.Reason)
