@@ -9,8 +9,8 @@ import (
 
 // Address is an IP address that moves with a service.
 type Address struct {
-	IP       IP            `yaml:"ip" doc:"The IP address, and the length of its network: /32 or /128 if none is given."`
-	Device   string        `yaml:"device,omitempty" doc:"The network device. Default: the one whose network holds the address, or that of the default route."`
+	IP       IP            `yaml:"ip" doc:"The IP address, with the length of its network (default: /32 or /128)."`
+	Device   string        `yaml:"device,omitempty" doc:"The network device. Default: the one whose network holds the address, else that of the default route."`
 	Announce time.Duration `yaml:"announce" doc:"How often the neighbours are informed who has it, after the first five seconds."`
 }
 

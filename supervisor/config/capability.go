@@ -46,8 +46,8 @@ func (c *Capability) UnmarshalText(text []byte) error {
 
 // Capabilities are what a program may do of what otherwise only root may. Bounding nil: as the supervisor; empty: none.
 type Capabilities struct {
-	Bounding *[]Capability `yaml:"bounding,flow,omitempty" doc:"The most that the program and everything it starts can ever have, root or not. [] means none. Requires a supervisor that runs as root. Default: the supervisor's own."`
-	Ambient  []Capability  `yaml:"ambient,flow,omitempty" doc:"What the program has without running as root, such as CAP_NET_BIND_SERVICE for ports below 1024. If bounding is given, it must contain all of them."`
+	Bounding *[]Capability `yaml:"bounding,flow,omitempty" doc:"The most that the program and everything it starts can ever have, root or not. [] means none. Requires a supervisor that runs as root."`
+	Ambient  []Capability  `yaml:"ambient,flow,omitempty" doc:"What the program has without being root, such as CAP_NET_BIND_SERVICE for ports below 1024. bounding, if given, must contain them."`
 }
 
 func (c Capabilities) check(p place) {

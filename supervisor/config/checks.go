@@ -10,7 +10,7 @@ type Ready struct {
 	Exec    Command       `yaml:"exec,flow,omitempty" oneof:"way" doc:"When the command ends with success. It is tried again until then."`
 	Notify  bool          `yaml:"notify,omitempty" oneof:"way" doc:"When it sends READY=1 to the socket in NOTIFY_SOCKET, as sd_notify does."`
 	After   time.Duration `yaml:"after,omitempty" oneof:"way" doc:"When it has run for this long."`
-	Timeout time.Duration `yaml:"timeout,omitempty" doc:"How long it may take to become ready. A process that takes longer has failed. Excludes after. A oneshot has to end in this time. Without it, a oneshot has no limit."`
+	Timeout time.Duration `yaml:"timeout,omitempty" doc:"How long it may take to become ready before it has failed. Excludes after. A oneshot has to end in this time, if it is set."`
 }
 
 // HealthCheck is a check of the running service, at most one of the ways; none means that there is no check.
@@ -19,7 +19,7 @@ type HealthCheck struct {
 	HTTP       string        `yaml:"http,omitempty" oneof:"way" doc:"It is healthy while a GET of the URL is answered with a status from 200 to 399."`
 	TCP        string        `yaml:"tcp,omitempty" oneof:"way" doc:"It is healthy while host:port accepts a connection."`
 	Interval   time.Duration `yaml:"interval" doc:"How long from the start of one check to the start of the next."`
-	Timeout    time.Duration `yaml:"timeout" doc:"How long a check may take. One that takes longer is killed and has failed."`
+	Timeout    time.Duration `yaml:"timeout" doc:"How long a check may take before it is killed and has failed."`
 	Failures   int           `yaml:"failures" doc:"How many failures in a row make it unhealthy."`
 	StartDelay time.Duration `yaml:"start_delay" doc:"How long after the service became ready the first check starts."`
 }
@@ -28,7 +28,7 @@ type HealthCheck struct {
 type Precheck struct {
 	Exec     Command       `yaml:"exec,flow,omitempty" doc:"The node could run the service while the command ends with success."`
 	Interval time.Duration `yaml:"interval" doc:"How long from the start of one check to the start of the next."`
-	Timeout  time.Duration `yaml:"timeout" doc:"How long a check may take. One that takes longer is killed and has failed."`
+	Timeout  time.Duration `yaml:"timeout" doc:"How long a check may take before it is killed and has failed."`
 }
 
 // Way names the key that says how readiness is seen, "" when none does.

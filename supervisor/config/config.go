@@ -23,9 +23,9 @@ type Config struct {
 
 // document is the file as it is written. Its fields are read in their order: services start from the defaults.
 type document struct {
-	Node     nodeKey `yaml:"node" doc:"This node's name, unique in the cluster. Or what differs on single nodes, as a mapping of their names to http, fencing and watchdog. Default: the host's name, unless 'run --node' gives another."`
+	Node     nodeKey `yaml:"node" doc:"This node's name, unique in the cluster. Or per-node settings: a mapping of names to http, fencing and watchdog. Default: 'run --node', or the host's name."`
 	Config   `yaml:",inline"`
-	Defaults written          `yaml:"defaults,omitempty" doc:"Any key of a service, for all services. A service's own value wins. env and limits are merged by name."`
+	Defaults written          `yaml:"defaults,omitempty" doc:"Any key of a service, for all services. A service's own value wins."`
 	Include  []string         `yaml:"include,omitempty" doc:"More files with services:, each a path or a glob, relative to this file."`
 	Services map[string]entry `yaml:"services" doc:"What runs on one node at a time, by name."`
 }
@@ -63,7 +63,7 @@ type written struct {
 // entry is a service under services:, with what differs on single nodes.
 type entry struct {
 	written `yaml:",inline"`
-	Nodes   map[string]written `yaml:"nodes,omitempty" doc:"Any key of the service, for single nodes, by the name of the node. It is merged into the service's keys as these are into defaults."`
+	Nodes   map[string]written `yaml:"nodes,omitempty" doc:"Any key of the service, by the name of a node. It is merged into the service's keys as these are into defaults."`
 }
 
 // Logging says what the supervisor itself logs.

@@ -12,22 +12,22 @@ import (
 // Fencing says how an old active node is made sure to be dead when nothing proves it.
 type Fencing struct {
 	Methods   []FenceMethod `yaml:"methods,omitempty" doc:"What is tried, in order. The first that succeeds is enough."`
-	OnFailure OnFailure     `yaml:"on_failure" doc:"What follows when every method failed. With refuse, no node starts the program until a method succeeds or an operator confirms. With grace, the new node starts it after grace_delay."`
+	OnFailure OnFailure     `yaml:"on_failure" doc:"What to do if every method fails. With refuse, no node starts the program until a method succeeds or an operator confirms. With grace, the new node starts it after grace_delay."`
 }
 
 // FenceMethod is one step of the chain: one method, or several that are tried at the same time.
 type FenceMethod struct {
 	FenceOne `yaml:",inline"`
-	Any      []FenceOne `yaml:"any,omitempty" oneof:"method" doc:"Methods that are tried at the same time. The first that succeeds is enough, and the others are cancelled."`
+	Any      []FenceOne `yaml:"any,omitempty" oneof:"method" doc:"Methods that are tried at the same time. The first that succeeds cancels the others."`
 }
 
 // FenceOne is one method; exactly one field is set.
 type FenceOne struct {
-	Agent      *FenceAsk     `yaml:"agent,omitempty" oneof:"method" doc:"Ask the previous node's own supervisor, or its guardians. Requires fencing.agent at the top of the file, on every node."`
+	Agent      *FenceAsk     `yaml:"agent,omitempty" oneof:"method" doc:"Ask the previous node's own supervisor, or its guardians. Requires fencing.agent on every node."`
 	Exec       *FenceExec    `yaml:"exec,omitempty" oneof:"method" doc:"A command that succeeds only once the previous node is dead."`
-	SSH        *FenceSSH     `yaml:"ssh,omitempty" oneof:"method" doc:"Log in on the previous node's host, and have 'understudy fence kill-local' kill the program there and prove it."`
+	SSH        *FenceSSH     `yaml:"ssh,omitempty" oneof:"method" doc:"Log in on the previous node's host, where 'understudy fence kill-local' kills the program and proves it."`
 	HTTP       *FenceHTTP    `yaml:"http,omitempty" oneof:"method" doc:"A request whose answer has a certain status only once the previous node is dead."`
-	FenceAgent *FenceProgram `yaml:"fence_agent,omitempty" oneof:"method" doc:"One of ClusterLabs' fence agents, which switches the previous node off, and checks that it is off."`
+	FenceAgent *FenceProgram `yaml:"fence_agent,omitempty" oneof:"method" doc:"One of ClusterLabs' fence agents, which switches the previous node off, and checks that."`
 }
 
 // FenceAsk asks the agent that the breadcrumb names.
@@ -38,40 +38,40 @@ type FenceAsk struct {
 // FenceExec runs a command that exits 0 once the target is known to be dead.
 type FenceExec struct {
 	Command Command           `yaml:"command,flow" doc:"The program and its arguments. Its environment has the node to fence."`
-	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with a value, which the command gets as UNDERSTUDY_TARGET_PLUG. This method fences no other node. Default: any node in the record of the active node."`
+	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The only nodes that it may fence, each with a value, which the command gets as UNDERSTUDY_TARGET_PLUG. Default: any node in the record."`
 	Timeout time.Duration     `yaml:"timeout" doc:"How long it may take."`
 }
 
 // FenceSSH runs `understudy fence kill-local` over ssh.
 type FenceSSH struct {
 	User       string            `yaml:"user" doc:"The user to log in as."`
-	KeyFile    string            `yaml:"key_file" doc:"The private key, without a passphrase. An absolute path."`
-	KnownHosts string            `yaml:"known_hosts" doc:"The file of known host keys, as for ssh. An absolute path. Other hosts are refused."`
-	Address    string            `yaml:"address,omitempty" doc:"Where to log in, as host:port. {host}, {node} and the like are filled in. Default: {host}:22, with that host's own name, or with plugs {plug}:22."`
+	KeyFile    string            `yaml:"key_file" doc:"The private key, without a passphrase."`
+	KnownHosts string            `yaml:"known_hosts" doc:"The file of known host keys, as for ssh. Other hosts are refused."`
+	Address    string            `yaml:"address,omitempty" doc:"Where to log in, as host:port. {host}, {node} and the like are filled in. Default: {host}:22, with plugs {plug}:22."`
 	Command    string            `yaml:"command,omitempty" doc:"What to run there. The facts about the program are appended. Default: understudy fence kill-local."`
-	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with its host. This method fences no other node. Default: any node in the record of the active node, on a host in known_hosts."`
+	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The only nodes that it may fence, each with its host. Default: any node in the record, on a host in known_hosts."`
 	Timeout    time.Duration     `yaml:"timeout" doc:"How long it may take."`
 }
 
 // FenceHTTP makes one request.
 type FenceHTTP struct {
-	URL        string            `yaml:"url" doc:"The URL. {node}, {plug}, {service}, {token} and the like are filled in, in headers and body too, each as a part of a host's name, one segment of the path, or a value of the query. In the host they are filled in only for nodes that plugs lists."`
+	URL        string            `yaml:"url" doc:"The URL. {node}, {plug}, {service}, {token} and the like are filled in, in headers and body too. In the host they are filled in only for nodes that plugs lists."`
 	Method     string            `yaml:"method,omitempty" doc:"The request's method. Default: POST."`
 	Headers    map[string]string `yaml:"headers,omitempty" doc:"Header lines, by name."`
 	Body       string            `yaml:"body,omitempty" doc:"The request's body."`
 	Status     []int             `yaml:"status,flow,omitempty" doc:"Which statuses mean that the previous node is dead. Default: 200 to 299."`
-	BearerFile string            `yaml:"bearer_file,omitempty" doc:"The file with a bearer token, an absolute path."`
-	CAFile     string            `yaml:"ca_file,omitempty" doc:"The authorities that sign for the server, in PEM. An absolute path. Default: the system's."`
-	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with its value for {plug}, such as a power controller. This method fences no other node. Default: any node in the record of the active node, if the URL's host has no part of it."`
+	BearerFile string            `yaml:"bearer_file,omitempty" doc:"The file with a bearer token."`
+	CAFile     string            `yaml:"ca_file,omitempty" doc:"The authorities that sign for the server, in PEM. Default: the system's."`
+	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The only nodes that it may fence, each with its value for {plug}. Default: any node in the record, if the URL's host has no part of it."`
 	Timeout    time.Duration     `yaml:"timeout" doc:"How long it may take."`
 }
 
 // FenceProgram runs a fence agent.
 type FenceProgram struct {
 	Command Command           `yaml:"command,flow" doc:"The fence agent and its arguments, as in fence_ipmilan."`
-	Options map[string]string `yaml:"options,omitempty" doc:"Its options, by their names on its stdin. {node}, {plug} and the like are filled in for the nodes of plugs."`
-	Secrets map[string]string `yaml:"secrets,omitempty" doc:"Options whose value is the only line of a file, by name, as in password: /etc/understudy/ipmi.secret. Absolute paths."`
-	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with the fence agent's name for its power outlet or machine. This method fences no other node. Default: any node in the record of the active node, by its name."`
+	Options map[string]string `yaml:"options,omitempty" doc:"Its options, by their names on its stdin. {node}, {plug} and the like are filled in."`
+	Secrets map[string]string `yaml:"secrets,omitempty" doc:"Options whose value is the only line of a file, as in password: /etc/understudy/ipmi.secret."`
+	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The only nodes that it may fence, each with the fence agent's name for its outlet or machine. Default: any node in the record, by its name."`
 	Timeout time.Duration     `yaml:"timeout" doc:"How long switching off and checking may take together."`
 }
 

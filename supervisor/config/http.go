@@ -8,17 +8,17 @@ import (
 // HTTPServer says what is served over HTTP. The token files hold secrets, and are read with each request that needs them.
 type HTTPServer struct {
 	Listen    string `yaml:"listen,omitempty" doc:"Where to listen, as host:port, or without a host on all addresses. If it is missing or empty, HTTP is off."`
-	TokenFile string `yaml:"token_file,omitempty" doc:"The file with the bearer token that changes need, an absolute path. Without it no client may change anything."`
+	TokenFile string `yaml:"token_file,omitempty" doc:"The file with the bearer token that changes need. Without it no client may change anything."`
 
-	ReadTokenFile string    `yaml:"read_token_file,omitempty" doc:"The file with the token that reading needs, an absolute path. Clients send it as a bearer token, or as the password that a browser asks for. The token of token_file works too. Without this file every client may read. /active, /follower, /healthz and /readyz need no token."`
-	Hosts         []string  `yaml:"hosts,omitempty,flow" doc:"More names that a Host header may have, as from a proxy or a browser. The names of node and host, localhost and IP addresses are always accepted. Other names are refused, except for /active, /follower, /healthz and /readyz."`
+	ReadTokenFile string    `yaml:"read_token_file,omitempty" doc:"The file with the token that reading needs, as a bearer token or as a browser's password. The token of token_file works too. Without it every client may read. /active, /follower, /healthz and /readyz need no token."`
+	Hosts         []string  `yaml:"hosts,omitempty,flow" doc:"More names that a Host header may have. The names of node and host, localhost and IP addresses are always accepted. Other names are refused, except for /active, /follower, /healthz and /readyz."`
 	TLS           *TLSFiles `yaml:"tls,omitempty" doc:"Speak only TLS (HTTPS). A renewed certificate is loaded while running."`
 }
 
 // TLSFiles names a server's certificate. The files are read anew as they change.
 type TLSFiles struct {
-	CertFile string `yaml:"cert_file" doc:"The certificate and its chain, in PEM, an absolute path."`
-	KeyFile  string `yaml:"key_file" doc:"Its key, in PEM, an absolute path."`
+	CertFile string `yaml:"cert_file" doc:"The certificate and its chain, in PEM."`
+	KeyFile  string `yaml:"key_file" doc:"Its key, in PEM."`
 }
 
 func (h HTTPServer) check(p place) {

@@ -13,21 +13,21 @@ import (
 // Program is a command and the world it runs in: the keys that a service and a process have in common. What a service
 // with processes: gives of them holds for each of its processes, but for command, ready and log.file.
 type Program struct {
-	Command     Command           `yaml:"command,flow,omitempty" oneof:"program" doc:"The program and its arguments, as a list, or as one string that is split as a shell would split words. It runs without a shell."`
-	WorkingDir  string            `yaml:"working_dir,omitempty" doc:"The directory it starts in, an absolute path. Default: the supervisor's own, or with user the root directory."`
+	Command     Command           `yaml:"command,flow,omitempty" oneof:"program" doc:"The program and its arguments, as a list, or as one string that is split into words. It runs without a shell."`
+	WorkingDir  string            `yaml:"working_dir,omitempty" doc:"The directory it starts in. Default: the supervisor's own, or with user /."`
 	User        string            `yaml:"user,omitempty" doc:"The user that it runs as, a name or a number, with that user's supplementary groups. Default: the supervisor's own."`
 	Group       string            `yaml:"group,omitempty" doc:"Its group, a name or a number. Default: the user's."`
 	Umask       *Umask            `yaml:"umask,omitempty" doc:"The permissions that new files do not get, in octal. Default: the supervisor's own."`
 	Env         map[string]string `yaml:"env,omitempty" doc:"Variables of its environment. They win over those of env_file."`
-	EnvFile     string            `yaml:"env_file,omitempty" doc:"A file of KEY=VALUE lines, read at each start. An absolute path."`
-	InheritEnv  InheritEnv        `yaml:"inherit_env,flow" doc:"What it gets of the supervisor's own environment. true means all, false nothing, and a list of names these alone. Unless it is true, PATH is systemd's default if it is neither listed nor set."`
+	EnvFile     string            `yaml:"env_file,omitempty" doc:"A file of KEY=VALUE lines, read at each start."`
+	InheritEnv  InheritEnv        `yaml:"inherit_env,flow" doc:"What it gets of the supervisor's own environment: all, nothing, or a list of names. Unless it is true, PATH is systemd's default if it is neither listed nor set."`
 	Limits      map[string]Limit  `yaml:"limits,omitempty" doc:"Resource limits, each a number, a size such as 50MiB, unlimited, or {soft: ..., hard: ...}. Default: the supervisor's own."`
 	Nice        *int              `yaml:"nice,omitempty" doc:"Its scheduling priority, from -20 (first) to 19 (last). Default: the supervisor's own."`
-	OOMScoreAdj *int              `yaml:"oom_score_adj,omitempty" doc:"How soon the kernel kills it when memory is short, from -1000 (never) to 1000 (first). Default: the one that the supervisor was started with."`
-	NoNewPrivs  bool              `yaml:"no_new_privileges" doc:"Whether running a program never gives it, or anything that it starts, more rights. Setuid programs such as sudo, and file capabilities, then give none."`
-	Caps        Capabilities      `yaml:"capabilities,omitempty" doc:"The Linux capabilities of the program. Default: the supervisor's own, or with user none."`
+	OOMScoreAdj *int              `yaml:"oom_score_adj,omitempty" doc:"How soon the kernel kills it when memory is short, from -1000 (never) to 1000 (first)."`
+	NoNewPrivs  bool              `yaml:"no_new_privileges" doc:"If true, neither the program nor its children can gain privileges (by setuid programs such as sudo, or file capabilities)."`
+	Caps        Capabilities      `yaml:"capabilities,omitempty" doc:"The program's Linux capabilities. Default: the supervisor's own, or with user none."`
 	StopSignal  Signal            `yaml:"stop_signal" doc:"The signal that asks it to stop."`
-	StopTimeout time.Duration     `yaml:"stop_timeout" doc:"How long it may take to stop before all of its processes are killed. The end of the lease may come sooner."`
+	StopTimeout time.Duration     `yaml:"stop_timeout" doc:"How long it may take to stop before all of its processes are killed."`
 	Ready       Ready             `yaml:"ready,omitempty" doc:"When it counts as ready. Default: as soon as it has started."`
 	Log         LogFile           `yaml:"log,omitempty" doc:"A file that its output goes to. Default: the supervisor's own stdout and stderr."`
 }
@@ -38,16 +38,16 @@ type Process struct {
 	Program `yaml:",inline"`
 	// Oneshot: it counts as ready once it has ended with success; what it did is undone by Undo when the service stops.
 	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end. The next one starts when it has ended with success."`
-	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops. It has to succeed also if there is nothing to undo. Until it succeeds, the node keeps the lock."`
-	Undone  Command `yaml:"undone,flow,omitempty" doc:"A command that is asked after an undo that failed whether nothing is left to undo. Exit code 0 means yes, 1 no. Anything else, and any output on stderr, means that it does not know, which counts as no."`
+	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops. It has to succeed also if nothing is to be undone. Until then the node keeps the lock."`
+	Undone  Command `yaml:"undone,flow,omitempty" doc:"A command that is asked after an undo that failed whether nothing is left. Exit code 0 means yes, 1 no. Anything else, and any output on stderr, counts as no."`
 	// NeedsProof is of any process: what it leaves may be beyond this host.
-	NeedsProof   bool `yaml:"needs_proof" doc:"After the loss of this host no delay is a proof that it is dead. Another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved it."`
-	SurvivesBoot bool `yaml:"survives_boot" doc:"What it did outlasts a boot of this host, as a role at a storage server does. The supervisor undoes it when it is started again. Until then no other node starts the service without a fencing method, an agent that answers that it is undone, or an operator."`
+	NeedsProof   bool `yaml:"needs_proof" doc:"After the loss of this host no delay is enough. Another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved that it is dead."`
+	SurvivesBoot bool `yaml:"survives_boot" doc:"What it did outlasts a boot of this host, as a role at a storage server does. Until the supervisor has undone it, no other node starts the service without a fencing method, an agent that answers that it is undone, or an operator."`
 	// UndoTimeout is for each effect of its own; another node that has no proof waits for all of them.
-	UndoTimeout time.Duration `yaml:"undo_timeout,omitempty" doc:"How long undo may take before it is killed, and tried again. A node that takes over without a proof that this one is dead waits as long as all oneshots of the service together may take."`
+	UndoTimeout time.Duration `yaml:"undo_timeout,omitempty" doc:"How long undo may take before it is killed, and tried again. A takeover without a proof waits for all of these together, if grace_delay is shorter."`
 	// In place of Command; see Members.
 	Address *Address          `yaml:"address,omitempty" oneof:"program" doc:"In place of a command, an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
-	Mount   *Mount            `yaml:"mount,omitempty" oneof:"program" doc:"In place of a command, a file system that is mounted here in the order of the programs, and unmounted when the service stops. It has needs_proof: true unless you write otherwise."`
+	Mount   *Mount            `yaml:"mount,omitempty" oneof:"program" doc:"In place of a command, a file system that is mounted in the order of the programs, and unmounted when the service stops. needs_proof is true unless you write otherwise."`
 	OCF     string            `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command, an OCF resource agent, as PROVIDER:NAME. Its start action runs as a oneshot, stop undoes it, and monitor watches it."`
 	Sets    *Address          `yaml:"-"` // the address that this program of Members sets
 	Keeps   bool              `yaml:"-"` // this program of Members keeps an address
@@ -205,7 +205,7 @@ func checkReloadSignal(p place, signal syscall.Signal) {
 
 // LogFile is where a process's stdout and stderr go; no File means the supervisor's own.
 type LogFile struct {
-	File    string `yaml:"file,omitempty" doc:"The file, an absolute path."`
+	File    string `yaml:"file,omitempty" doc:"The file."`
 	MaxSize Size   `yaml:"max_size" doc:"The size at which the file is rotated, such as 50MiB."`
 	Keep    int    `yaml:"keep" doc:"How many rotated files are kept."`
 }

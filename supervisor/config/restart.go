@@ -5,7 +5,7 @@ import "time"
 // Restart says what follows the end of a child. GiveUpAfter failures within Within hand the lock to another node, and
 // this one does not stand again for RejoinAfter; 0 failures means that it never gives up.
 type Restart struct {
-	Policy      RestartPolicy `yaml:"policy" doc:"on-failure restarts it here after a failure, and exit code 0 gives the service to another node. always restarts it here after success too. never gives the service to another node."`
+	Policy      RestartPolicy `yaml:"policy" doc:"on-failure restarts it here, and exit code 0 gives the service to another node. always restarts it here after success too. never gives the service to another node."`
 	Delay       time.Duration `yaml:"delay" doc:"How long to wait before the first restart. The delay doubles with each failure."`
 	MaxDelay    time.Duration `yaml:"max_delay" doc:"The longest delay."`
 	GiveUpAfter int           `yaml:"give_up_after" doc:"After how many failures the service is given to another node. 0 means never."`

@@ -13,9 +13,9 @@ type SeenBy struct {
 	HTTP     string        `yaml:"http,omitempty" oneof:"way" doc:"The primary is well while a GET of the URL is answered with a status from 200 to 399. $UNDERSTUDY_ACTIVE_ADDRESS, _HOST and _NODE stand for the primary's."`
 	TCP      string        `yaml:"tcp,omitempty" oneof:"way" doc:"The primary is well while host:port accepts a connection. $UNDERSTUDY_ACTIVE_ADDRESS, _HOST and _NODE stand for the primary's."`
 	Interval time.Duration `yaml:"interval" doc:"How long from the start of one look to the start of the next."`
-	Timeout  time.Duration `yaml:"timeout" doc:"How long a look may take. One that takes longer has failed."`
+	Timeout  time.Duration `yaml:"timeout" doc:"How long a look may take before it has failed."`
 	Failures int           `yaml:"failures" doc:"How many failures in a row make a node report that the primary is not reachable."`
-	Quorum   Quorum        `yaml:"quorum" doc:"How many of the nodes that can report have to report it before the service is given to another node: majority (more than half), all, or any."`
+	Quorum   Quorum        `yaml:"quorum" doc:"How many of the nodes that can report have to report it before another copy is promoted."`
 }
 
 // Quorum says how many nodes have to agree.

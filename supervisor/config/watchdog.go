@@ -4,8 +4,8 @@ import "time"
 
 // Watchdog says which device resets the machine, and whether to do without it.
 type Watchdog struct {
-	Device string       `yaml:"device" doc:"The watchdog device, an absolute path. It must be free of other programs."`
-	Mode   WatchdogMode `yaml:"mode" doc:"off means that it is not used, automatic that it is used if possible. With required, a node that cannot use it never becomes active."`
+	Device string       `yaml:"device" doc:"The device. It must be free of other programs."`
+	Mode   WatchdogMode `yaml:"mode" doc:"automatic uses it if possible. With required, a node that cannot use it never becomes active."`
 }
 
 // check makes sure of this: when a child outlives its lease, the machine is reset before another node starts.

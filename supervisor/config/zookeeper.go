@@ -9,19 +9,19 @@ import (
 type ZooKeeper struct {
 	Servers        []ServerAddress `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
 	Root           string          `yaml:"root" doc:"The path in ZooKeeper that everything is below."`
-	Name           string          `yaml:"name,omitempty" doc:"Tells this cluster's files on a host from those of another ensemble. Only needed where supervisors of two ensembles have the same root, node and service on one host. Default: none."`
-	Profile        Profile         `yaml:"profile,omitempty" doc:"fast, normal or wide. It sets defaults of lease and grace_delay that go together (1s and 500ms, 3s and 2s, 10s and 3s). Default: as normal."` // read first
-	Lease          time.Duration   `yaml:"lease" doc:"How long a node's programs may run after the sending of its last heartbeat that ZooKeeper acknowledged. A lost host is taken over after that, a sixth of it, and the grace delay. The session timeout follows from it."`
-	Auth           *ZooKeeperAuth  `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created is for their owner only."`
-	TrustedNetwork bool            `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. It ends the warnings of that, and changes nothing else."`
+	Name           string          `yaml:"name,omitempty" doc:"Tells this cluster's files on a host from those of another ensemble. Only needed if two ensembles have the same root, node and service on one host."`
+	Profile        Profile         `yaml:"profile,omitempty" doc:"Sets defaults of lease and grace_delay that go together (1s and 500ms, 3s and 2s, 10s and 3s). Default: as normal."` // read first
+	Lease          time.Duration   `yaml:"lease" doc:"How long a node's programs may run after its last heartbeat that ZooKeeper acknowledged. A lost host is taken over after at most 1.22 times that and the grace delay."`
+	Auth           *ZooKeeperAuth  `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created belongs to their owner only."`
+	TrustedNetwork bool            `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients away. It ends the warnings of that, and changes nothing else."`
 	TLS            *ZooKeeperTLS   `yaml:"tls,omitempty" doc:"Speak TLS with the servers. The key servers then lists their secure ports. {} trusts the authorities that this host trusts."`
 }
 
 // ZooKeeperTLS names what connections are secured with. The files are read anew for each connection.
 type ZooKeeperTLS struct {
-	CAFile     string `yaml:"ca_file,omitempty" doc:"The authorities that sign for servers, in PEM, an absolute path. Default: those that this host trusts."`
-	CertFile   string `yaml:"cert_file,omitempty" doc:"Our own certificate, for servers that ask for one, in PEM, an absolute path."`
-	KeyFile    string `yaml:"key_file,omitempty" doc:"Its key, in PEM, an absolute path."`
+	CAFile     string `yaml:"ca_file,omitempty" doc:"The authorities that sign for servers, in PEM. Default: those that this host trusts."`
+	CertFile   string `yaml:"cert_file,omitempty" doc:"Our own certificate, for servers that ask for one, in PEM."`
+	KeyFile    string `yaml:"key_file,omitempty" doc:"Its key, in PEM."`
 	ServerName string `yaml:"server_name,omitempty" doc:"The name in the servers' certificates. Default: the one in servers:."`
 }
 
@@ -38,7 +38,7 @@ var profiles = map[Profile]profile{
 // ZooKeeperAuth names the credentials of a session. What File holds is shown as it changes.
 type ZooKeeperAuth struct {
 	Scheme string `yaml:"scheme" doc:"How clients prove who they are. Only digest is known."`
-	File   string `yaml:"file" doc:"The file with user:password, an absolute path. With several lines, everything that is created belongs to each of them. A change is loaded while running."`
+	File   string `yaml:"file" doc:"The file with user:password. With several lines, everything that is created belongs to each of them."`
 }
 
 func (z ZooKeeper) check(p place) {
