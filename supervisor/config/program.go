@@ -38,7 +38,7 @@ type Process struct {
 	Program `yaml:",inline"`
 	// Oneshot: it counts as ready once it has ended with success; what it did is undone by Undo when the service stops.
 	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end. The next one starts when it has ended with success."`
-	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops. It has to succeed also if nothing is to be undone. Until then the node keeps the lock."`
+	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops. It has to succeed also if nothing is to be undone. Until it succeeds, the node keeps the lock."`
 	Undone  Command `yaml:"undone,flow,omitempty" doc:"A command that is asked after an undo that failed whether nothing is left. Exit code 0 means yes, 1 no. Anything else, and any output on stderr, counts as no."`
 	// NeedsProof is of any process: what it leaves may be beyond this host.
 	NeedsProof   bool `yaml:"needs_proof" doc:"After the loss of this host no delay is enough. Another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved that it is dead."`
