@@ -6,6 +6,28 @@
  *
  * P1, P2, P3, P5 and the order of the tokens are assertions; P6 is the formula at the end. The macros that begin with NO_
  * and BAD_ are mutations: each has to break the property that check.sh names.
+ *
+ * The mutations, by what each sabotages:
+ *
+ *   NO_CRUMB       the record is not written with the lock
+ *   NO_OWNER       after a lost answer any lock is taken for ours
+ *   NO_NAME        inscription checks that there is a lock, not that it is ours
+ *   BAD_READ       the same, with a read of the lock by czxid after the writing
+ *   NO_VERIFY      after a lost answer our record is trusted without reading the lock after it
+ *   NO_FENCING     the previous active node is not waited for
+ *   BAD_GRACE      a delay shorter than a lease although the previous session lives
+ *   BAD_STRANGER   takes it that the lease ended before the session, even if an unauthorized client ended the session
+ *   NO_DELAY       waiting for the previous session's end, however long it lives
+ *   BAD_CONFIRMED  any change of the record counts as a confirmation
+ *   BAD_CONFIRM    fence confirm refuses only while the session holds the lock
+ *   BAD_OPERATOR   fence confirm of a node whose program lives
+ *   NO_REMOVAL     an empty container is left there, so that the late fork succeeds
+ *   NO_PROOF       the lock is released when the kill is ordered
+ *   BAD_RELEASE    the release does not check the claim's name
+ *   BAD_DISOWN     a record is removed at its version alone
+ *   BAD_CLOSING    the session is closed while a death is unproved
+ *   BAD_TICKET     guardians remove a record at its version alone
+ *   BAD_LEASE      a lease as long as the session
  */
 
 #ifndef NODES

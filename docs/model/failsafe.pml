@@ -7,6 +7,29 @@
  *
  * P1 and P3 are assertions, and so is P7: a child goes on if all is well but the ensemble is gone; P6 is the formula at the
  * end. The macros that begin with NO_ and BAD_ are mutations: each has to break the property that check.sh names.
+ *
+ * The mutations, by what each sabotages:
+ *
+ *   NO_ACK         continuing by promises before a list is acknowledged
+ *   NO_UNION       counting on the acknowledged list alone, while a later one is being written
+ *   BAD_DROP       counting on the later one alone, before it is acknowledged
+ *   BAD_NOBODY     continuing with no node to ask
+ *   BAD_ENLIST     the list is changed while the deadline is one by promises
+ *   BAD_START      a program is started while the deadline is one by promises
+ *   NO_UNANIMITY   one promise of several is enough
+ *   BAD_COVER      a promise is counted on from its arrival, not from the asking
+ *   BAD_PROMISE    a promise is counted on for as long as it binds
+ *   BAD_SIGHT      promising with the ensemble in sight
+ *   BAD_ENGAGED    promising while fencing
+ *   NO_WAIT        a new node does not wait until its own promise ends
+ *   NO_HEIR        a new node does not wait for its predecessor's promise
+ *   BAD_HEIR       that promise counts from the supervisor's start, not from when its agent listens
+ *   BAD_DELAY      a node that is not listed takes a delay for a proof
+ *   NO_RETREAT     a node without a proof keeps the lock until the record goes
+ *   BAD_LAPSE      the next session's lease counts before it has taken the lock again
+ *   BAD_DEADLINE   once it has, a deadline by promises stays, although the list may change
+ *   BAD_ASK        members are asked when the lease has ended
+ *   BAD_AGAIN      members are asked again when their promises have ended
  */
 
 #ifndef NODES

@@ -4,6 +4,14 @@
  * An operator deletes any znode at any moment, or all of them, writes to the folder, and restores an older copy. Each d_step is one
  * request; a transaction comes as late as it likes. Time, leases and kills are in failover.pml. Here a node's program is dead when the
  * node says so, and all that is asked is whose lock and record its transactions delete and overwrite.
+ *
+ * The mutations, by what each sabotages:
+ *
+ *   BY_VERSION     the number of claims, which is the folder's version, in place of the claim's name
+ *   NO_RECORD      a late removal checks only the record's version
+ *   NO_SINCE       a late removal does not check that nobody has claimed since
+ *   NO_ORPHANS     the name of a record that was deleted by hand stays when the next one is written
+ *   NO_EMPTY       a claim that has seen no name does not check the folder's version
  */
 
 #ifndef NODES

@@ -1,5 +1,5 @@
 /*
- * A silent node's lock is taken at its lease's end, not at its session's. That is a rule which is being built: see docs/models.md.
+ * A silent node's lock is taken at its lease's end, not at its session's: see docs/protocol.md. docs/models.md has where this is stricter.
  *
  * A node's beat is a znode. Heartbeats raise its version, and a lease counts from the sending of one that this very znode acknowledged. A
  * standby that has seen it unchanged for longer than a lease vacates the lock, which is to delete it. A new node waits in the same way for
@@ -7,6 +7,25 @@
  *
  * Each d_step is one request, or one look, and comes as late as it likes. What a node knows of a beat may be of long ago. P1 and P2 are
  * assertions. A claim's number stands for its name and its record's, which never come again (names.pml).
+ *
+ * The mutations, by what each sabotages:
+ *
+ *   NO_CHECK       a vacate does not check the beat
+ *   NO_CLAIM       nor that nobody has claimed since
+ *   BY_RECORD      it goes by the record, not by the lock
+ *   BY_PATH        it checks a version, whoever's it is
+ *   SHORT          less than a lease
+ *   FROM_SEND      the time counts from the question's sending
+ *   KEEP           a beat that goes counts as unchanged
+ *   SAME_WATCH     watching outlasts a connection
+ *   REVIVE         a late answer revives a lease
+ *   RECREATE       a beat is made again in its session
+ *   OTHER_ZNODE    another znode's answer extends the lease
+ *   NO_FIRST       a connection's first heartbeat checks nothing
+ *   OLD_ANSWER     a late answer counts as that first one
+ *   NO_FENCE       no proof, only looks
+ *   OLD_PROOF      a proof from another connection
+ *   NO_WARY        no wait after a restore
  */
 
 #ifndef NODES
