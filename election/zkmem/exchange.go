@@ -174,7 +174,9 @@ func (x exchange) reply(h jute.RequestHeader, body []byte, act action) {
 			})
 			return
 		}
-		x.s.member.requests.settle(x.c)
+		if x.s.member.requests.settle(x.c); x.c.over {
+			return // who left its leader has hung up
+		}
 	}
 	switch {
 	case act.kind == actRefuse:
