@@ -77,9 +77,21 @@ type client struct {
 	turns  chan struct{} // holds one for each call in turn that is under way
 }
 
-// call bounds a call of zk's client, which knows no context. A late answer is dropped. The call's goroutine ends with zk's client at
-// the latest, and sends nothing unless it began in time.
+// errTooLate is errUnanswered for a call whose time is over.
+var errTooLate = fmt.Errorf("%w in time", errUnanswered)
+
+// call is within, for as long as an answer may take.
 func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
+	v, err := within(ctx, c, answerLimit(c.lease.LeaseLength()), f)
+	if errors.Is(err, errTooLate) {
+		c.dialer.kick() // another connection can repeat the reads that this one lost
+	}
+	return v, err
+}
+
+// within bounds a call of zk's client, which knows no context. A late answer is dropped. The call's goroutine ends with zk's client at
+// the latest, and sends nothing unless it began in time.
+func within[T any](ctx context.Context, c *client, longest time.Duration, f func() (T, error)) (T, error) {
 	var none T
 	done, err := c.awaitTurn(ctx)
 	if err != nil {
@@ -99,7 +111,7 @@ func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error)
 		}
 	}()
 	defer settled.Store(true)
-	limit := time.NewTimer(answerLimit(c.lease.LeaseLength()))
+	limit := time.NewTimer(longest)
 	defer limit.Stop()
 	select {
 	case a := <-got:
@@ -119,8 +131,7 @@ func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error)
 	case <-ctx.Done():
 		return none, fmt.Errorf("%w: %w", errUnanswered, context.Cause(ctx))
 	case <-limit.C:
-		c.dialer.kick() // another connection can repeat the reads that this one lost
-		return none, errUnanswered
+		return none, errTooLate
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,22 +31,32 @@ func (h *hosts) another() string {
 	return h.servers[h.next]
 }
 
+// prefer has another name that server next.
+func (h *hosts) prefer(server string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.Index(h.servers, server); i >= 0 {
+		h.next = i + len(h.servers) - 1
+	}
+}
+
 func (h *hosts) connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failed, h.last = 0, nil
 }
 
-func (h *hosts) pause() time.Duration {
+// pause is how long to wait before the next dial, in which round over the servers.
+func (h *hosts) pause() (pause time.Duration, round int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	round := h.failed / len(h.servers)
+	round = h.failed / len(h.servers)
 	h.failed++
 	if round == 0 {
-		return 0
+		return 0, 0
 	}
-	pause := min(20*time.Millisecond<<min(round-1, 4), 250*time.Millisecond)
-	return pause/2 + rand.N(pause/2)
+	pause = min(20*time.Millisecond<<min(round-1, 4), 250*time.Millisecond)
+	return pause/2 + rand.N(pause/2), round
 }
 
 func (h *hosts) failedWith(err error) {
@@ -77,7 +88,8 @@ type dialer struct {
 	seen   atomic.Int64 // the newest zxid
 	resume *handshake   // the session to continue; nil: open a new one
 
-	limit time.Duration // of a dial, and of a server's silence
+	limit  time.Duration // of a dial, and of a server's silence
+	leased bool          // heartbeats find out a server that does not answer
 
 	mu      sync.Mutex // guards the fields below
 	current *wire
@@ -87,7 +99,7 @@ type dialer struct {
 func newDialer(ctx context.Context, cfg *Config, greeted func(handshake)) *dialer {
 	d := &dialer{
 		hosts: &hosts{servers: cfg.Servers, next: rand.IntN(len(cfg.Servers))},
-		dial:  dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted, now: cfg.Now, limit: stallLimit(cfg.Lease),
+		dial:  dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted, now: cfg.Now, limit: stallLimit(cfg.Lease), leased: cfg.Now != nil,
 	}
 	if d.now == nil { // a client without a lease needs no clock
 		d.now = func() time.Duration { return 0 }
@@ -112,8 +124,9 @@ func (d *dialer) Connected() { d.hosts.connected() }
 // open is the client's Dialer.
 func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 	d.kick() // the client comes back a moment before it closes the previous one, which counts in the server's maxClientCnxns
+	pause, round := d.hosts.pause()
 	select {
-	case <-time.After(d.hosts.pause()):
+	case <-time.After(pause):
 	case <-d.ctx.Done():
 		return nil, ErrClosed
 	}
@@ -131,10 +144,29 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 		return nil, ErrClosed
 	}
 	d.current = &wire{
-		Conn: conn, server: address, limit: d.limit, auth: d.auth, seen: &d.seen, before: d.seen.Load(), now: d.now, greeted: d.greeted,
+		Conn: conn, server: address, limit: d.limit * time.Duration(min(1+round, mostPatient)), patient: d.leased, auth: d.auth, seen: &d.seen, before: d.seen.Load(), now: d.now, greeted: d.greeted,
 		refused: d.hosts.failedWith, resume: d.resume,
 	}
 	return d.current, nil
+}
+
+// mostPatient is how many times longer a server may take to let us in once none has for so many rounds: with a slow disk all do.
+const mostPatient = 4
+
+// server is where the present connection leads; "": there is none.
+func (d *dialer) server() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current == nil || !d.current.stands.Load() {
+		return ""
+	}
+	return d.current.server
+}
+
+// moveTo closes the present connection, so that the client goes to that server with the same session.
+func (d *dialer) moveTo(server string) {
+	d.hosts.prefer(server)
+	d.kick()
 }
 
 // kick closes the present connection, so that the client goes to another server with the same session.

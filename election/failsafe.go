@@ -46,14 +46,17 @@ func KillEarly(lease time.Duration) time.Duration { return lease / 15 }
 
 // HasQuorum reports whether a server grants a new session, which needs a quorum: then there is an ensemble, though it may not accept
 // our old session. An ensemble that has lost its data hangs up for ever on every client that has seen more.
-func (s *Session) HasQuorum(ctx context.Context) bool {
+func (s *Session) HasQuorum(ctx context.Context) bool { return s.granting(ctx) != "" }
+
+// granting names a server that grants a new session; "": none does. The one that we are connected to comes last.
+func (s *Session) granting(ctx context.Context) string {
 	t := s.Ticket()
 	t.Session, t.Password = 0, make([]byte, 16)
-	dial := dialing(s.cfg.Dial, t.TLS)
-	for _, server := range t.Servers {
+	dial, here := dialing(s.cfg.Dial, t.TLS), max(slices.Index(t.Servers, s.dialer.server()), 0)
+	for _, server := range slices.Concat(t.Servers[here+1:], t.Servers[:here+1]) {
 		if t.closeAt(ctx, dial, server, nil, closing{all: true}) == nil {
-			return true
+			return server
 		}
 	}
-	return false
+	return ""
 }

@@ -2,13 +2,16 @@ package election
 
 import (
 	"maps"
+	"slices"
 	"sync"
+	"time"
 )
 
 // Self is our own znode, nodes/<node>. Each heartbeat writes it.
 type Self struct {
 	mu   sync.Mutex // guards the fields below
 	node Node
+	slow time.Duration // a write takes so long; 0: it is no matter
 	ats  map[string]func() (At, bool)
 }
 
@@ -23,6 +26,13 @@ func (s *Self) Say(change func(*Node)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.node)
+}
+
+// saySlow has it warn of writes that take so long.
+func (s *Self) saySlow(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slow = took.Round(100 * time.Millisecond)
 }
 
 // SayAt has each heartbeat tell how far the copy of a service is, until stop is called.
@@ -43,6 +53,9 @@ func (s *Self) SayAt(service string, at func() (At, bool)) (stop func()) {
 func (s *Self) data() []byte {
 	s.mu.Lock()
 	node, ats := s.node, maps.Clone(s.ats)
+	if s.slow > 0 {
+		node.Warnings = slices.Concat([]string{slowness(s.slow)}, node.Warnings)
+	}
 	s.mu.Unlock()
 	for service, at := range ats {
 		if said, ok := at(); ok {

@@ -41,15 +41,22 @@ func (p *past) resume(o OwnZnode) {
 	p.OwnZnode = o
 }
 
-// found compares the own znode as it is now, after so many further writes of ours.
-func (p *past) found(stat zk.Stat, writes int32) {
+// found compares the own znode as it is now with what was known before so many further writes of ours. Others may be under way: what was sent
+// before a look that found older data says nothing more.
+func (p *past) found(before OwnZnode, stat zk.Stat, writes int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	older := writes > 0 && stat.Mzxid < p.Mzxid // a write of now is newer than all before
-	if older || stat.Czxid < p.Czxid || stat.Czxid == p.Czxid && stat.Version < p.Version+writes {
+	if before.SetBacks != p.SetBacks {
+		return
+	}
+	older := writes > 0 && stat.Mzxid < before.Mzxid // a write of now is newer than all before
+	older = older || stat.Czxid < before.Czxid || stat.Czxid == before.Czxid && stat.Version < before.Version+writes
+	if older {
 		p.SetBacks++
 	}
-	p.Czxid, p.Version, p.Mzxid = stat.Czxid, stat.Version, stat.Mzxid
+	if older || stat.Czxid > p.Czxid || stat.Czxid == p.Czxid && stat.Version > p.Version {
+		p.Czxid, p.Version, p.Mzxid = stat.Czxid, stat.Version, stat.Mzxid
+	}
 }
 
 // forgotten notes that ZooKeeper had ended a session before its time: a copy of the data from before that session's beginning has none of

@@ -200,7 +200,7 @@ func (s *Session) serveWithHeartbeat(serving context.Context, serve func(context
 	wg.Go(func() { s.beats.keep(beating) })
 	wg.Go(func() {
 		s.Lease.watch(beating, func(left time.Duration) {
-			s.log.Warn("ZooKeeper acknowledges nothing, the lease is ending", "left", left.Round(time.Millisecond), "error", s.dialer.hosts.trouble())
+			s.log.Warn("ZooKeeper acknowledges nothing, the lease is ending", "left", left.Round(time.Millisecond), "error", s.unacknowledged())
 			s.Stop(ErrLeaseEnding)
 		})
 	})

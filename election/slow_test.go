@@ -36,3 +36,30 @@ func TestSlowAnswersAreToldOnceInASession(t *testing.T) {
 		})
 	}
 }
+
+// A server that is slow for all is not given up, and costs no lease: each heartbeat extends it from its own sending.
+func TestSlowAnswersEndNoLease(t *testing.T) {
+	for _, roundTrip := range []time.Duration{testLease / 3, testLease * 2 / 3, testLease * 3 / 4} {
+		inWorld(t, func(w *world) {
+			ended := w.open("a", func(ctx context.Context, s *Session) error {
+				slow := w.zk.Delay(zkmem.Everyone, roundTrip/2)
+				connection := s.Resumed()
+				time.AfterFunc(10*testLease, func() {
+					if said := string(s.Self.data()); !strings.Contains(said, "ZooKeeper takes "+roundTrip.Round(100*time.Millisecond).String()+" a write") {
+						w.Errorf("%v: the node says %s", roundTrip, said)
+					}
+				})
+				select {
+				case <-time.After(20 * testLease):
+				case <-connection:
+					w.Errorf("%v: it has connected anew", roundTrip)
+				case <-ctx.Done():
+					w.Errorf("%v: the lease has ended: %v", roundTrip, context.Cause(ctx))
+				}
+				slow()
+				return nil
+			})
+			_ = ended()
+		})
+	}
+}

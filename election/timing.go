@@ -35,18 +35,18 @@ func Takeover(lease, grace time.Duration) time.Duration {
 	return beatEvery(lease) + OverAfter(lease) + grace
 }
 
-// stallLimit is how long a server may stay silent, or a write unanswered, before we try another server. In a long lease it is less than two
-// fifths: two silences, and a freeze of our own, have to fit into one. It is longer than the pause between heartbeats.
+// stallLimit is how long a server may take to let us in before we try another one. In a long lease it is less than two fifths: two silences, and
+// a freeze of our own, have to fit into one.
 func stallLimit(lease time.Duration) time.Duration {
 	return max(min(lease*2/5, 3*time.Second), lease/5)
 }
 
 // answerLimit is how long an answer may take before the connection counts as broken.
-func answerLimit(lease time.Duration) time.Duration { return lease * 2 / 3 }
+func answerLimit(lease time.Duration) time.Duration { return lease }
 
 // StopEarly is how long before its end a lease that is not extended counts as ending, so that a child is asked before it
 // is killed.
-func StopEarly(lease time.Duration) time.Duration { return lease / 5 }
+func StopEarly(lease time.Duration) time.Duration { return lease / 10 }
 
 // Reasons for a session's end.
 var (

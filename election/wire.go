@@ -38,6 +38,7 @@ type wire struct {
 	net.Conn
 	server  string
 	limit   time.Duration // the longest silence
+	patient bool          // there is none once the server has let us in
 	auth    *Auth
 	seen    *atomic.Int64 // the newest zxid of the session
 	before  int64         // the newest when the connection was made: watches are put back as of then
@@ -46,11 +47,12 @@ type wire struct {
 	refused func(error)
 	resume  *handshake // the session to be taken over where the client asks for a new one
 
-	in    *bufio.Reader
-	frame []byte // what the client has not read yet
-	ready bool   // the handshake is over
-	said  bool   // the connect request is out
-	sent  time.Duration
+	in     *bufio.Reader
+	frame  []byte      // what the client has not read yet
+	ready  bool        // the handshake is over
+	stands atomic.Bool // and it is not closed
+	said   bool        // the connect request is out
+	sent   time.Duration
 }
 
 // Write sends what the client writes: one whole frame. It never fails: the client answers a request that could not be
@@ -70,7 +72,7 @@ func (w *wire) Write(p []byte) (int, error) {
 		binary.BigEndian.PutUint64(p[watchesZxid:], uint64(w.before))
 	}
 	if _, err := w.Conn.Write(p); err != nil {
-		_ = w.Conn.Close() // so that the read fails
+		_ = w.Close() // so that the read fails
 	}
 	return len(p), nil
 }
@@ -90,6 +92,12 @@ func (w *wire) resumed(p []byte) {
 	copy(p[password:], w.resume.password)
 }
 
+// Close closes the connection.
+func (w *wire) Close() error {
+	w.stands.Store(false)
+	return w.Conn.Close()
+}
+
 // SetReadDeadline caps the client's deadline.
 func (w *wire) SetReadDeadline(t time.Time) error { return w.Conn.SetReadDeadline(w.capped(t)) }
 
@@ -97,7 +105,7 @@ func (w *wire) SetReadDeadline(t time.Time) error { return w.Conn.SetReadDeadlin
 func (w *wire) SetWriteDeadline(t time.Time) error { return w.Conn.SetWriteDeadline(w.capped(t)) }
 
 func (w *wire) capped(t time.Time) time.Time {
-	if latest := time.Now().Add(w.limit); !t.IsZero() && t.After(latest) {
+	if latest := time.Now().Add(w.limit); !t.IsZero() && t.After(latest) && !(w.ready && w.patient) {
 		return latest
 	}
 	return t
@@ -163,6 +171,7 @@ func (w *wire) greet(frame []byte) error {
 		return fmt.Errorf("the greeting cannot be read (is this a ZooKeeper server?): %w", err)
 	}
 	w.ready = true
+	w.stands.Store(true)
 	w.frame = frame
 	w.greeted(handshake{
 		server: w.server, sent: w.sent, timeout: time.Duration(hello.Timeout) * time.Millisecond, session: hello.SessionID, password: hello.Password,

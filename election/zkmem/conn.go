@@ -27,6 +27,7 @@ type conn struct {
 	timeout time.Duration
 	ids     []identity
 	last    latest
+	change  *request // the newest change that was asked for; nil: none of several servers
 
 	received, sent atomic.Int64
 }

@@ -165,14 +165,30 @@ func (x exchange) request(body []byte) {
 func (x exchange) reply(h jute.RequestHeader, body []byte, act action) {
 	var record jute.Record
 	var code jute.Code
+	changes := x.s.member != nil && (h.Op == jute.OpCloseSession || h.Op.Writes()) && act.kind != actRefuse
+	if x.s.member != nil && !changes {
+		if act.kind == actNone && h.Op != jute.OpSync {
+			x.s.member.requests.after(x.c, func() {
+				record, code := x.s.read(x.c, h.Op, body)
+				x.send(h, record, code)
+			})
+			return
+		}
+		if x.s.member.requests.settle(x.c); x.c.over {
+			return // who left its leader has hung up
+		}
+	}
 	switch {
 	case act.kind == actRefuse:
 		code = act.code
 		if h.Op.Writes() && x.s.member == nil {
 			x.s.db.begin()
 		}
-	case x.s.member != nil && (h.Op == jute.OpCloseSession || h.Op.Writes()):
+	case changes:
 		x.s.member.requests.write(x, h, body)
+		if act.kind != actNone {
+			x.s.member.requests.settle(x.c)
+		}
 		return
 	case x.s.member != nil && h.Op == jute.OpSync && !x.s.member.requests.sync():
 		return // who left its leader has hung up

@@ -21,6 +21,7 @@ type request struct {
 	holds bool // it was carried out
 	came  time.Time
 	ended *sync.Cond
+	then  []func() // what its client asked for after it, and before its next change
 	reply func(record jute.Record, code jute.Code)
 }
 
@@ -47,6 +48,11 @@ func (r *request) finish(holds bool) {
 		r.of.waiting = slices.Delete(r.of.waiting, i, i+1)
 	}
 	r.ended.Broadcast()
+	if holds {
+		for _, answer := range r.then {
+			answer()
+		}
+	}
 }
 
 // giveUp ends all requests: nobody knows whether they are carried out.
@@ -110,7 +116,7 @@ func (rs *requests) sync() bool {
 	return r.holds
 }
 
-// write carries a client's change through the log, and answers it at its place there.
+// write carries a client's change through the log, and answers it at its place there. The client's next change may follow at once.
 func (rs *requests) write(x exchange, h jute.RequestHeader, body []byte) {
 	c, r := x.c, rs.add(nil)
 	e := &entry{kind: entryChange, order: decodeOrder(h.Op, body), who: caller{c.session, slices.Clone(c.ids)}, origin: r}
@@ -129,8 +135,28 @@ func (rs *requests) write(x exchange, h jute.RequestHeader, body []byte) {
 			c.hangUp()
 		}
 	}
+	c.change = r
 	rs.submit(e)
-	rs.await(r)
+}
+
+// settle waits until a client's changes are carried out.
+func (rs *requests) settle(c *conn) {
+	if c.change != nil {
+		rs.await(c.change)
+	}
+}
+
+// after answers what a client asks for once its changes are carried out. They hold up no later change.
+func (rs *requests) after(c *conn, answer func()) {
+	if c.change == nil || c.change.over {
+		answer()
+		return
+	}
+	c.change.then = append(c.change.then, func() {
+		if !c.over {
+			answer()
+		}
+	})
 }
 
 // submit brings a change to the leader.
