@@ -124,6 +124,60 @@ func TestANodeThatComesBackTakesItsLockAtOnce(t *testing.T) {
 	})
 }
 
+// Whoever proves that all of a dead supervisor's programs are dead frees its lock for all: nobody has anything to fence.
+func TestWhatIsProvedDeadIsFencedByNobody(t *testing.T) {
+	for _, effects := range [][]string{nil, {"address"}} {
+		inWorld(t, func(w *world) {
+			a, ends := w.holds("a")
+			crumb := &Crumb{a, Paths{"/understudy", "svc"}}
+			w.asOperator(func(ctx context.Context, o *Session) error {
+				v, err := o.get(ctx, crumb.paths.Crumb())
+				if err != nil {
+					return err
+				}
+				left, err := ReadBreadCrumb(v.data)
+				if err != nil {
+					return err
+				}
+				left.Names = effects
+				return o.set(ctx, crumb.paths.Crumb(), encode(left), v.stat.Version)
+			})
+			w.silence(a)
+			again := New(w.config("a"))
+			again.Died(a.ID())
+			began := w.now()
+			ended := make(chan error, 1)
+			go func() {
+				ended <- again.Open(w.Context(), func(ctx context.Context, s *Session) error {
+					c, _, err := s.NewCandidate(ctx, "svc", Race)
+					if err == nil {
+						_, err = c.Wait(ctx)
+					}
+					return err
+				})
+				again.Wait()
+			}()
+			w.within("b", func(ctx context.Context, s *Session) error {
+				_, b, err := claim(ctx, s, Race)
+				if err != nil {
+					return err
+				}
+				if took := w.now() - began; took > beatEvery(testLease) {
+					w.Errorf("claimed after %v", took)
+				}
+				if fences := b.Previous != nil; fences != (effects != nil) {
+					w.Errorf("effects %v are left: it fences: %v", effects, fences)
+				}
+				return nil
+			})
+			if err := <-ended; err != nil {
+				w.Error(err)
+			}
+			ends()
+		})
+	}
+}
+
 // The program of a failsafe service may outlast its lease: its lock goes with the session alone.
 func TestTheLockOfAFailsafeServiceIsNotTaken(t *testing.T) {
 	inWorld(t, func(w *world) {

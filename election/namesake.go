@@ -48,6 +48,7 @@ func (n *namesake) meet(s *Session, path string, v view, in <-chan struct{}) (ov
 type overSessions struct {
 	mu       sync.Mutex // guards the fields below
 	ids      []int64
+	dead     int64         // the newest of those whose programs are all proved dead
 	replaced int64         // the newest that had stood still until its beat was deleted
 	since    time.Duration // when its lease was over
 }
@@ -57,6 +58,20 @@ func (o *overSessions) add(session int64) {
 	defer o.mu.Unlock()
 	o.ids = append(o.ids, session)
 	o.ids = o.ids[max(0, len(o.ids)-2):]
+}
+
+func (o *overSessions) died(session int64) {
+	o.add(session)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dead = session
+}
+
+// wasDead reports whether all programs of a session are proved dead.
+func (o *overSessions) wasDead(session int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return session != 0 && o.dead == session
 }
 
 func (o *overSessions) replace(session int64, since time.Duration) {

@@ -96,7 +96,7 @@ func (e *Sessions) shown() *Auth {
 }
 
 // Died says that nothing which a session's lease was for is alive: its supervisor ran on this machine, as this node.
-func (e *Sessions) Died(session int64) { e.before.add(session) }
+func (e *Sessions) Died(session int64) { e.before.died(session) }
 
 // Wait returns when no goroutine runs in the background any more.
 func (e *Sessions) Wait() { e.closing.Wait() }
