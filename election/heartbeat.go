@@ -84,7 +84,7 @@ func (s *Session) beat(ctx context.Context) {
 			looks, since = true, now
 			go func() { better <- s.granting(looking) }()
 		}
-		if len(p.underWay) == 0 && now-p.newest >= every*3/4 || len(p.underWay) > 0 && len(p.underWay) < mostBeats && !p.broken {
+		if len(p.underWay) == 0 && now-p.newest >= every*7/8 || len(p.underWay) > 0 && len(p.underWay) < mostBeats && !p.broken {
 			p.send(ctx, resumed)
 		}
 	}

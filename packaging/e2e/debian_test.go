@@ -147,11 +147,11 @@ func (p *pair) killAll(t *testing.T) {
 	}
 	kit.KillAtOnce(watchers...)
 	at := tick.Now()
-	// Nobody could give the lock back. The supervisor that systemd starts next does. If the other node takes it first, it waits for the lease.
+	// Nobody could give the lock back. The supervisor that systemd starts next does, with the proof that all is dead.
 	next := p.accounts.Next(t, 20*time.Second, run.First)
 	took := time.Duration(next.First - at)
 	t.Logf("kill -9 of supervisor and guardians: after %v %s runs it", took.Round(time.Millisecond), next.Node)
-	if took > 6*time.Second { // less than the session lasts
+	if took > 3*time.Second { // less than the lease and the grace delay take
 		t.Errorf("kill -9 of supervisor and guardians: after %v %s runs it", took, next.Node)
 	}
 	for _, r := range p.accounts.Runs() {
