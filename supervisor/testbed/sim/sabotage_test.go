@@ -22,8 +22,8 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/end.go", "	switch {\n	case t.term.spares:", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	switch {\n	case t.term.spares:"},
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
-		{"election/heartbeat.go", "stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })",
-			"v, err := s.exists(ctx, path)\n		stat := &v.stat"},
+		{"election/heartbeat.go", "stat, err := within(ctx, s.client, s.LeaseLength(), func() (*zk.Stat, error) { return s.conn.Set(p.path, data, -1) })",
+			"v, err := s.exists(ctx, p.path)\n		stat := &v.stat\n		_ = data"},
 	}},
 	{"a lease that is longer than its node tells", []change{
 		{"election/lease.go", "end, extended := sent+l.length, l.extended", "end, extended := sent+l.length*3/2, l.extended"},

@@ -6,17 +6,23 @@ var sabotagesOfBeats = []sabotage{
 	}},
 	{"take a lock without a check that its node is silent", []change{
 		{"election/vacate.go", "(!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {\n", "lease < 0 {\n"},
-		{"election/vacate.go", "still.unmoved, []any{remove", "[]any{remove"},
+		{"election/vacate.go", "still.unmoved, gone)", "gone)"},
 		{"election/beats.go", "	if now >= w.since+OverAfter(cmp.Or(w.told, longest)) {\n", "	if longest > 0 {\n"},
 	}},
 	{"keep a lease on a znode that was made again", []change{
-		{"election/heartbeat.go", "		case err == nil && stat.Czxid != s.Lease.rests(), errors.Is(err, zk.ErrNoNode):\n			s.log.Warn(",
-			"		case errors.Is(err, zk.ErrNoNode):\n			_ = s.create(ctx, path, s.Self.data(), zk.FlagEphemeral)\n			continue\n		case false:\n			s.log.Warn("},
+		{"election/heartbeat.go", "	case r.err == nil && r.stat.Czxid != s.Lease.rests(), errors.Is(r.err, zk.ErrNoNode):\n		s.log.Warn(",
+			"	case errors.Is(r.err, zk.ErrNoNode):\n		_ = s.create(context.Background(), p.path, s.Self.data(), zk.FlagEphemeral)\n		return nil\n	case false:\n		s.log.Warn("},
 	}},
 	{"count a look from before the loss of a heartbeat", []change{
 		{"election/beats.go", "	case !w.seen || is != w.sight || l.data != w.data, l.in != w.in && l.data.epoch == 0:\n", "	case !w.seen:\n"},
 	}},
 	{"wait for the end of a session, whoever keeps it alive", []change{
 		{"election/vacate.go", "(!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {\n", "lease > 0 {\n"}, keepers,
+	}},
+	{"extend the lease from a heartbeat's answer", []change{
+		{"election/heartbeat.go", "s.extend(h.sent)", "s.extend(s.cfg.Now())"},
+	}},
+	{"remove the record of a session whose programs may be alive", []change{
+		{"election/vacate.go", "if t.s.before.wasDead(held.of.session) && ", "if "},
 	}},
 }
