@@ -31,7 +31,13 @@ func NewStage(tb testing.TB, servers int, cfg zktest.Config) *Stage {
 		s.Hosts = append(s.Hosts, h)
 		cfg.Addrs = append(cfg.Addrs, h.Addr)
 	}
-	cfg.Wrap = func(i int, cmd *exec.Cmd) { s.Hosts[i].Wrap(cmd) }
+	wrap := cfg.Wrap
+	cfg.Wrap = func(i int, cmd *exec.Cmd) {
+		if wrap != nil {
+			wrap(i, cmd)
+		}
+		s.Hosts[i].Wrap(cmd)
+	}
 	cfg.Dir = memoryDir(tb)
 	s.ZK = zktest.Start(tb, cfg)
 	s.Servers = s.ZK.ClientAddrs()
