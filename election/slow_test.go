@@ -45,6 +45,9 @@ func TestSlowAnswersEndNoLease(t *testing.T) {
 				slow := w.zk.Delay(zkmem.Everyone, roundTrip/2)
 				connection := s.Resumed()
 				time.AfterFunc(10*testLease, func() {
+					if left := s.End() - w.now(); left > testLease-roundTrip {
+						w.Errorf("%v: its lease lasts for %v from an answer", roundTrip, left)
+					}
 					if said := string(s.Self.data()); !strings.Contains(said, "ZooKeeper takes "+roundTrip.Round(100*time.Millisecond).String()+" a write") {
 						w.Errorf("%v: the node says %s", roundTrip, said)
 					}

@@ -19,9 +19,6 @@ var sabotagesOfBeats = []sabotage{
 	{"wait for the end of a session, whoever keeps it alive", []change{
 		{"election/vacate.go", "(!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {\n", "lease > 0 {\n"}, keepers,
 	}},
-	{"extend the lease from a heartbeat's answer", []change{
-		{"election/heartbeat.go", "s.extend(h.sent)", "s.extend(s.cfg.Now())"},
-	}},
 	{"remove the record of a session whose programs may be alive", []change{
 		{"election/vacate.go", "if t.s.before.wasDead(held.of.session) && ", "if "},
 	}},
