@@ -133,6 +133,13 @@ services:
 	runs("program killed", s.b)
 	s.role(t, s.a, "standby")
 
+	said(t, inside(sups[s.b], "umount", "--lazy", d.dir)) // under the program
+	runs("unmounted by hand", s.a)
+	s.role(t, s.b, "standby")
+	said(t, inside(sups[s.a], "umount", "--lazy", d.dir))
+	runs("unmounted by hand again", s.b)
+	s.role(t, s.a, "standby")
+
 	sups[s.b].Kill9() // and its guardians unmount
 	runs("supervisor killed", s.a)
 	up(s.b, "standby")
