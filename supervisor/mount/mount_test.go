@@ -2,6 +2,8 @@ package mount
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -309,5 +311,31 @@ func TestAnUnmountIsSeen(t *testing.T) {
 	}
 	if err := m.Down(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What its server does not answer for, or fails, is unmounted all the same, and nothing of it is asked for that.
+func TestAFileSystemWithoutItsServerIsUnmounted(t *testing.T) {
+	need.These(t, "fuse")
+	for name, gone := range map[string]bool{"does not answer": false, "is gone": true} {
+		m := Mount{Device: "server:/export", Directory: t.TempDir(), Type: "fuse"}
+		server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		m.Options = fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd())
+		if _, err := m.Up(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if gone {
+			server.Close()
+			if _, err := os.Stat(m.Directory); !errors.Is(err, unix.ENOTCONN) {
+				t.Errorf("it has a server: %v", err)
+			}
+		}
+		if err := m.Down(); err != nil || m.mounted(t) {
+			t.Errorf("its server %s: %v", name, err)
+		}
 	}
 }
