@@ -59,6 +59,12 @@ func (u *Unit) Owed() (names []string) {
 	return names
 }
 
+// Left is Owed without what a guardian has undone: it may have done so while this process was frozen.
+func (u *Unit) Left() []string {
+	u.debts.dropUndone()
+	return u.Owed()
+}
+
 // NotUndone says what is not undone although it was tried, why, and when it is tried again; "": nothing.
 func (u *Unit) NotUndone() string {
 	u.debts.mu.Lock()

@@ -5,12 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/keyfile"
 	"understudy/supervisor/testbed/hung"
 	"understudy/supervisor/testbed/kit"
 )
@@ -64,7 +66,7 @@ func TestGuardiansUndoWhatAKilledOrFrozenSupervisorDid(t *testing.T) {
 			p.Role(t, "b", "standby")
 			fault(s)
 			d.until(t, "+a -a +b") // its first attempt has failed
-			if name == "frozen" { // and once it goes on, it claims nothing else
+			if name == "frozen" {  // and once it goes on, it claims nothing else
 				s.Signal(syscall.SIGCONT)
 				p.Role(t, "a", "standby")
 				if s.Says("not undone") {
@@ -102,6 +104,15 @@ func TestWhatIsUndoneAfterTheSessionIsTakenByAnother(t *testing.T) {
 	}
 }
 
+// noted reports whether a note of what is to be undone has the words.
+func noted(words string) bool {
+	all, _ := filepath.Glob(filepath.Join(os.Getenv(keyfile.RunVariable), "*.undo")) // the pattern is a good one
+	return slices.ContainsFunc(all, func(path string) bool {
+		text, _ := os.ReadFile(path) // it may be gone
+		return strings.Contains(string(text), words)
+	})
+}
+
 // P2: an unmount that hangs, as of a device whose server does not answer, goes on after all that looks done: the table of mounts has the file
 // system no more, and what is not written yet is written once the server answers. Until its process has ended, nobody is believed that
 // nothing is left: neither by the supervisor nor, if that is killed, by its guardians.
@@ -123,7 +134,8 @@ func TestAnUnmountThatHangsIsNotUndone(t *testing.T) {
 			p.Role(t, "b", "standby")
 			if killed {
 				s.Kill9()
-				kit.Throughout(t, 40*time.Second, "b does not start it", func() bool { return d.text() == "+a" })
+				// By its end the process of the first attempt was killed as well.
+				kit.Throughout(t, 40*time.Second, "b does not start it, and what is to be undone is noted", func() bool { return d.text() == "+a" && noted(dir) })
 			} else {
 				s.Signal(syscall.SIGTERM)
 				kit.Until(t, soon, "the status says that it hangs", func() bool {
