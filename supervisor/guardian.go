@@ -145,6 +145,11 @@ func UndoOrphan(ctx context.Context, note []byte, log hclog.Logger) error {
 	commands := unit.NewCommands(func() host.Guard { return g }, wire.Now)
 	u := unit.New(unit.Config{Service: o.Service, Node: o.Node, Cluster: o.Cluster, Logger: log, Commands: commands})
 	err = o.Note.Undo(ctx, o.Store(), unit.Means{Run: func(ctx context.Context, d unit.Debt, what string, command []string) error {
+		bounded, cancel := context.WithTimeout(ctx, d.Timeout)
+		defer cancel()
+		if left := g.Leftover(bounded, o.Service, nil); left != nil { // P2: an undo that hangs goes on, when all looks undone
+			return fmt.Errorf("an earlier attempt has not ended: %v", left)
+		}
 		return u.Command(ctx, what, child.Spec{Argv: command, Env: u.Facts(d.Token)}, d.Timeout)
 	}})
 	stop()

@@ -3,6 +3,7 @@ package address
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -14,23 +15,32 @@ import (
 const contestEvery = 10 * time.Second
 
 // contest tells when another machine claims the address, and tells the neighbours again who has it, until the wire is closed. It is no
-// reason to stop: the lock has decided who has the address.
+// reason to stop: the lock has decided who has the address. A claim that comes too soon is answered once it may be.
 func (k *Keeper) contest() {
 	p := make([]byte, 2048)
 	var next time.Time
+	var due net.HardwareAddr // whose claim came before next
 	for {
 		n, err := k.wire.file.Read(p)
-		if errors.Is(err, os.ErrClosed) {
+		mac := due
+		switch {
+		case errors.Is(err, os.ErrClosed):
 			return
-		}
-		if err != nil { // the device is down
+		case err == nil:
+			mac = k.holder(p[:n])
+		case !errors.Is(err, os.ErrDeadlineExceeded): // the device is down
 			time.Sleep(askEvery)
 			continue
 		}
-		mac := k.holder(p[:n])
-		if mac == nil || time.Now().Before(next) {
+		if mac == nil {
 			continue
 		}
+		if time.Now().Before(next) {
+			due = mac
+			_ = k.wire.file.SetReadDeadline(next) // else the next claim is answered
+			continue
+		}
+		_ = k.wire.file.SetReadDeadline(time.Time{})
 		own, err := ownMACs()
 		if err != nil || own[mac.String()] {
 			continue

@@ -110,9 +110,8 @@ const (
 const agentDefault = 20 * time.Second
 
 // Members is the service with programs in place of its addresses, mounts and OCF resources. Each becomes a oneshot, whose undo is noted before it
-// can have an effect, and, unless it mounts, a program that watches it, so that the service fails with it. name is the service's, self whoever runs a command
-// of it: a note of how to undo one may be of another version. meta is asked for what an agent says of itself; what it does not know has
-// defaults.
+// can have an effect, and a program that watches it, so that the service fails with it. name is the service's, self whoever runs a command of
+// it: a note of how to undo one may be of another version. meta is asked for what an agent says of itself; what it does not know has defaults.
 func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Service {
 	var all []Process
 	for _, process := range s.Processes {
@@ -120,7 +119,7 @@ func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Se
 		case process.Address != nil:
 			all = append(all, process.addressMembers(self)...)
 		case process.Mount != nil:
-			all = append(all, process.mountMember(self, len(all) == 0))
+			all = append(all, process.mountMembers(self, len(all) == 0)...)
 		case process.OCF != "":
 			all = append(all, process.agentMembers(name, self, meta, len(all) == 0)...)
 		default:

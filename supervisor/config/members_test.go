@@ -137,7 +137,7 @@ func TestMountsBecomeMembers(t *testing.T) {
 		got := expanded(t, "services: {web: {stop_timeout: 1s, ready: {timeout: 2s}, processes: ["+item+", {name: web, command: nginx}]}}\n")
 		db := effect("db", want[1], want[0], "understudy mount up"+words, "understudy mount down"+words)
 		db.NeedsProof, db.Probe = more == "", strings.Fields("understudy mount probe"+words)
-		if diff := cmp.Diff([]Process{db}, got[:1]); diff != "" || len(got) != 2 {
+		if diff := cmp.Diff([]Process{db, own("db-watch", 10*time.Second, "understudy mount watch"+words)}, got[:2]); diff != "" || len(got) != 3 {
 			t.Errorf("%s: %s", more, diff)
 		}
 		// What a later one needs may not be there yet.

@@ -46,8 +46,8 @@ func (m Mount) mount() mount.Mount {
 	return mount.Mount{Device: m.Device, Directory: m.Directory, Type: m.Type, Options: strings.Join(m.Options, ",")}
 }
 
-// mountMember is looked at on standbys if it is the first: what another one needs may be there only once those before it have started.
-func (process Process) mountMember(self string, first bool) Process {
+// mountMembers are looked at on standbys if they are the first: what others need may be there only once those before them have started.
+func (process Process) mountMembers(self string, first bool) []Process {
 	m := process.Mount.mount()
 	command := func(word string) Command {
 		return Command{self, "mount", word, "--device", m.Device, "--type", m.Type, "--options", m.Options, m.Directory}
@@ -56,7 +56,7 @@ func (process Process) mountMember(self string, first bool) Process {
 	if first {
 		effect.Probe = command("probe")
 	}
-	return effect
+	return []Process{effect, member(process.Name+"-watch", command("watch"), Ready{Notify: true, Timeout: setWithin})}
 }
 
 // checkMounts refuses mounts where a service (held) has PID namespaces, as then all have.

@@ -1,6 +1,9 @@
 package mount
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
 )
@@ -253,5 +257,85 @@ func TestABusyFileSystemIsNotUndone(t *testing.T) {
 	f.Close()
 	if err := m.Down(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A watch ends when its file system is mounted no more, whoever has unmounted it, and for no other change of the table.
+func TestAnUnmountIsSeen(t *testing.T) {
+	m := volume(t)
+	if err := m.Watch(t.Context(), nil); err == nil || err.Error() != m.Device+" is not mounted on "+m.Directory {
+		t.Error(err)
+	}
+	watch := func(ctx context.Context) <-chan error {
+		t.Helper()
+		if _, err := m.Up(ctx); err != nil {
+			t.Fatal(err)
+		}
+		ready, done := make(chan struct{}), make(chan error, 1)
+		go func() { done <- m.Watch(ctx, func() error { close(ready); return nil }) }()
+		select {
+		case <-ready:
+		case err := <-done:
+			t.Fatal(err)
+		}
+		return done
+	}
+	for name, flags := range map[string]int{"unmounted": 0, "unmounted while it is busy": unix.MNT_DETACH} {
+		done := watch(t.Context())
+		for range 2 {
+			other := Mount{Device: "other", Directory: t.TempDir(), Type: "tmpfs"}
+			if _, err := other.Up(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := other.Down(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		select {
+		case err := <-done:
+			t.Fatalf("%s: it ends with another one: %v", name, err)
+		default:
+		}
+		if err := unix.Unmount(m.Directory, flags); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err == nil || err.Error() != m.Device+" is not mounted on "+m.Directory {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := watch(ctx)
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := m.Down(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What its server does not answer for, or fails, is unmounted all the same, and nothing of it is asked for that.
+func TestAFileSystemWithoutItsServerIsUnmounted(t *testing.T) {
+	need.These(t, "fuse")
+	for name, gone := range map[string]bool{"does not answer": false, "is gone": true} {
+		m := Mount{Device: "server:/export", Directory: t.TempDir(), Type: "fuse"}
+		server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		m.Options = fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd())
+		if _, err := m.Up(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if gone {
+			server.Close()
+			if _, err := os.Stat(m.Directory); !errors.Is(err, unix.ENOTCONN) {
+				t.Errorf("it has a server: %v", err)
+			}
+		}
+		if err := m.Down(); err != nil || m.mounted(t) {
+			t.Errorf("its server %s: %v", name, err)
+		}
 	}
 }

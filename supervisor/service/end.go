@@ -122,8 +122,10 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 	if undone {
 		return role.Event{Kind: role.Settled}
 	}
-	report()
-	v.log.Warn("a oneshot is not undone: the lock ends with its session, and the record of the active node stays", "not undone", v.unit.Owed())
+	if left := v.unit.Left(); len(left) > 0 {
+		report()
+		v.log.Warn("a oneshot is not undone: the lock ends with its session, and the record of the active node stays", "not undone", left)
+	}
 	if !wait.Closed(t.s.Leave) { // nobody would tell others of its success: the next supervisor undoes it
 		v.unit.StartUndo(context.WithoutCancel(ctx)) // only this service's next stay waits for it
 	}

@@ -65,13 +65,25 @@ func (c *Commands) run(ctx context.Context, reach *wait.Reach, name string, spec
 		return result, fmt.Errorf("make a container: %w", err)
 	}
 	defer func() {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
-		defer cancel()
-		if end := tree.End(bounded); end != nil {
-			err = errors.Join(err, end)
+		if end := endTree(ctx, tree); end != nil {
+			err = &undead{tree, errors.Join(err, end)}
 		}
 	}()
 	return child.Output(ctx, reach, tree.Start, spec)
+}
+
+// undead is a command of which some process is not proved dead. Its tree is killed on.
+type undead struct {
+	tree host.Tree
+	error
+}
+
+func (u *undead) Unwrap() error { return u.error }
+
+func endTree(ctx context.Context, tree host.Tree) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
+	defer cancel()
+	return tree.End(bounded)
 }
 
 // Lease is one that needs no session.

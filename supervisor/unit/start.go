@@ -2,6 +2,7 @@ package unit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -175,7 +176,11 @@ func (r *Run) await(ctx context.Context, prog part) error {
 	select {
 	case <-prog.process.Done():
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		err := context.Cause(ctx)
+		if prog.Member && errors.Is(ctx.Err(), context.DeadlineExceeded) { // what does not answer here may answer another host
+			err = &Unfit{err}
+		}
+		return err
 	}
 	status := ExitOf(prog.process)
 	if prog.Member && status.Code == config.ExitNothing {

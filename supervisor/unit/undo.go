@@ -59,6 +59,12 @@ func (u *Unit) Owed() (names []string) {
 	return names
 }
 
+// Left is Owed without what a guardian has undone: it may have done so while this process was frozen.
+func (u *Unit) Left() []string {
+	u.debts.dropUndone()
+	return u.Owed()
+}
+
 // NotUndone says what is not undone although it was tried, why, and when it is tried again; "": nothing.
 func (u *Unit) NotUndone() string {
 	u.debts.mu.Lock()
@@ -156,6 +162,9 @@ func (u *Unit) pay(ctx context.Context, again time.Duration) error {
 		if !owes {
 			return nil
 		}
+		if err := u.endEarlier(ctx, d); err != nil {
+			return err
+		}
 		err := u.undo(ctx, d, again, func(ctx context.Context, what string, spec child.Spec) error {
 			return u.Command(ctx, what, spec, d.Timeout)
 		})
@@ -166,6 +175,21 @@ func (u *Unit) pay(ctx context.Context, again time.Duration) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// endEarlier proves that an undo which hung has ended. P2: a file system whose unmount hangs is in no table of mounts any more, and is written to
+// once its disk answers.
+func (u *Unit) endEarlier(ctx context.Context, d Debt) error {
+	if u.hung == nil {
+		return nil
+	}
+	if err := endTree(ctx, u.hung); err != nil {
+		err = fmt.Errorf("not undone: %s: an earlier attempt has not ended: %w", called(d.Name), err)
+		u.debts.blame(err.Error())
+		return err
+	}
+	u.hung = nil
+	return nil
 }
 
 // The words for the two commands of a debt.
@@ -202,6 +226,9 @@ func (u *Unit) undo(ctx context.Context, d Debt, again time.Duration, run func(c
 		u.log.Info("undone", "service", u.cfg.Service, "process", d.Name)
 		u.debts.settle()
 		return nil
+	}
+	if left, ok := errors.AsType[*undead](err); ok {
+		u.hung = left.tree
 	}
 	err = fmt.Errorf("not undone: %s: %w", called(d.Name), err)
 	if ctx.Err() != nil || errors.Is(err, errCut) { // it was interrupted

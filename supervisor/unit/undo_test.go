@@ -2,6 +2,7 @@ package unit
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -101,6 +102,45 @@ func TestAnUndoThatHangsIsTriedAgain(t *testing.T) {
 			t.Errorf("%v, owes %v", err, u.Owes())
 		}
 	})
+}
+
+// undyingTree is one whose end is not proved.
+type undyingTree struct {
+	shellTree
+	ended *error
+}
+
+func (t undyingTree) End(context.Context) error { return *t.ended }
+
+type undyingGuard struct {
+	shell
+	ended *error
+}
+
+func (g undyingGuard) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) {
+	return undyingTree{shellTree{run: g.run}, g.ended}, nil
+}
+
+// P2: an unmount that hangs goes on, though the next one finds nothing mounted.
+func TestNothingIsUndoneBesideAnUndoThatHangs(t *testing.T) {
+	tries, ended := 0, errors.New("a process hangs")
+	u := debtor(t, "a", "db", nil)
+	u.cfg.Commands = NewCommands(func() host.Guard {
+		return undyingGuard{shell{run: func(context.Context, []string) int {
+			tries++
+			return 0
+		}}, &ended}
+	}, func() time.Duration { return time.Hour })
+	u.Restore([]Debt{vip}, 0)
+	for _, want := range []string{"not undone: vip: a process hangs", "not undone: vip: an earlier attempt has not ended: a process hangs"} {
+		if err := u.Undo(t.Context()); err == nil || !u.Owes() || u.NotUndone() != want || tries != 1 {
+			t.Errorf("%v, owes %v, %q, tried %d times", err, u.Owes(), u.NotUndone(), tries)
+		}
+	}
+	ended = nil
+	if err := u.Undo(t.Context()); err != nil || u.Owes() || tries != 2 {
+		t.Errorf("%v, owes %v, tried %d times", err, u.Owes(), tries)
+	}
 }
 
 // A command that tells may settle what an undo cannot: it is asked after an undo that failed, also by the next supervisor. P2: not before.

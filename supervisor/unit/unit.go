@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/host"
 	"understudy/supervisor/wait"
 )
 
@@ -36,6 +37,7 @@ type Unit struct {
 	debts   debts
 	undoing sync.WaitGroup // StartUndo
 	enough  chan struct{}  // ends it; nil: it is not under way
+	hung    host.Tree      // of an undo that was given up; nil: it is proved dead
 	hooks   sync.WaitGroup // RunHook
 }
 

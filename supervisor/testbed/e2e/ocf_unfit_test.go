@@ -89,3 +89,21 @@ func TestAMissingAgentIsNamed(t *testing.T) {
 	p.withAgent(t, p.Lab.Machine(t, "a"))
 	p.says(t, soon, "a", "standby", "unfit", "test:Agent monitor: ")
 }
+
+// P2: a start that is killed half done, as of an agent that asks a daemon elsewhere, is followed by a stop, though monitor says that nothing
+// runs: what the start has set going is not seen yet.
+func TestAHalfDoneStartOfAnAgentIsStopped(t *testing.T) {
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	unfitAgent(t, fmt.Sprintf(`case $UNDERSTUDY_NODE$1 in
+*stop) echo "-$UNDERSTUDY_NODE" >> %[1]s;;
+astart) echo +a >> %[1]s; exec sleep 1000;;
+bstart) echo +b >> %[1]s;;
+esac`, d))
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	active := p.withAgent(t, a)
+	d.until(t, "+a")
+	p.withAgent(t, b)
+	p.says(t, soon, "b", "standby", "ok", "")
+	active.Kill9()
+	d.until(t, "+a -a +b")
+}

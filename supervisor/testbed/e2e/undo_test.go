@@ -3,11 +3,17 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"understudy/packaging/need"
+	"understudy/supervisor/keyfile"
+	"understudy/supervisor/testbed/hung"
 	"understudy/supervisor/testbed/kit"
 )
 
@@ -60,6 +66,13 @@ func TestGuardiansUndoWhatAKilledOrFrozenSupervisorDid(t *testing.T) {
 			p.Role(t, "b", "standby")
 			fault(s)
 			d.until(t, "+a -a +b") // its first attempt has failed
+			if name == "frozen" {  // and once it goes on, it claims nothing else
+				s.Signal(syscall.SIGCONT)
+				p.Role(t, "a", "standby")
+				if s.Says("not undone") {
+					t.Error("it says that what its guardians have undone is not undone")
+				}
+			}
 		})
 	}
 }
@@ -88,5 +101,53 @@ func TestWhatIsUndoneAfterTheSessionIsTakenByAnother(t *testing.T) {
 	kit.Until(t, soon, "the guardians have ended", func() bool { return !kit.Alive(guardians[0]) && !kit.Alive(guardians[1]) })
 	if !s.Says("its guardian killed the programs", "undone=") {
 		t.Error("no guardian tells what it has undone")
+	}
+}
+
+// noted reports whether a note of what is to be undone has the words.
+func noted(words string) bool {
+	all, _ := filepath.Glob(filepath.Join(os.Getenv(keyfile.RunVariable), "*.undo")) // the pattern is a good one
+	return slices.ContainsFunc(all, func(path string) bool {
+		text, _ := os.ReadFile(path) // it may be gone
+		return strings.Contains(string(text), words)
+	})
+}
+
+// P2: an unmount that hangs, as of a device whose server does not answer, goes on after all that looks done: the table of mounts has the file
+// system no more, and what is not written yet is written once the server answers. Until its process has ended, nobody is believed that
+// nothing is left: neither by the supervisor nor, if that is killed, by its guardians.
+func TestAnUnmountThatHangsIsNotUndone(t *testing.T) {
+	need.These(t, "cgroup")
+	for name, killed := range map[string]bool{"asked to stop": false, "killed": true} {
+		t.Run(name, func(t *testing.T) {
+			p, d, dir := newPlay(t, stage(t)), newDiary(t), filepath.Join(kit.Open(t, t.TempDir()), "data")
+			must(t, os.Mkdir(dir, 0o755))
+			a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+			unit := []string{"processes:", fmt.Sprintf(`  - {name: fs, command: [sh, -c, 'echo "+$UNDERSTUDY_NODE" >> %s'], oneshot: true, undo: [umount, %s], `+
+				`undone: [sh, -c, 'if grep -qF " %[2]s " /proc/self/mountinfo; then exit 1; fi'], undo_timeout: 500ms}`, d, dir), `  - {name: web, command: [sleep, "1000"]}`}
+			s := p.FromFile(t, a, p.Config(t, a, "", unit...))
+			d.until(t, "+a")
+			answer := hung.Unmount(t, dir, func(words ...string) *exec.Cmd {
+				return exec.Command("nsenter", append([]string{fmt.Sprintf("--mount=/proc/%d/ns/mnt", s.Pid)}, words...)...)
+			})
+			p.FromFile(t, b, p.Config(t, b, "", unit...))
+			p.Role(t, "b", "standby")
+			if killed {
+				s.Kill9()
+				// By its end the process of the first attempt was killed as well.
+				kit.Throughout(t, 40*time.Second, "b does not start it, and what is to be undone is noted", func() bool { return d.text() == "+a" && noted(dir) })
+			} else {
+				s.Signal(syscall.SIGTERM)
+				kit.Until(t, soon, "the status says that it hangs", func() bool {
+					m, _ := p.Member(p.Options.Service, "a")
+					return strings.Contains(m.Why, "(umount), state D (disk sleep)")
+				})
+				if l, held := p.Lock(p.Options.Service); !held || l.Node != "a" {
+					t.Errorf("the lock is %+v, %v", l, held)
+				}
+			}
+			answer()
+			d.until(t, "+a +b")
+		})
 	}
 }

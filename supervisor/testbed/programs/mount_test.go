@@ -133,6 +133,13 @@ services:
 	runs("program killed", s.b)
 	s.role(t, s.a, "standby")
 
+	said(t, inside(sups[s.b], "umount", "--lazy", d.dir)) // under the program
+	runs("unmounted by hand", s.a)
+	s.role(t, s.b, "standby")
+	said(t, inside(sups[s.a], "umount", "--lazy", d.dir))
+	runs("unmounted by hand again", s.b)
+	s.role(t, s.a, "standby")
+
 	sups[s.b].Kill9() // and its guardians unmount
 	runs("supervisor killed", s.a)
 	up(s.b, "standby")
@@ -156,4 +163,46 @@ services:
 	})
 	must(t, stranger.Process.Kill())
 	runs("not busy any more", s.a)
+}
+
+// helped starts a supervisor on a host that has a program for a type of file system.
+func (s *set) helped(t *testing.T, h *kit.Host, script string) *kit.Supervisor {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "mount.remote"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	at, err := filepath.EvalSymlinks("/sbin")
+	must(t, err)
+	sup := h.UnderstudyAt(t, "/bin/sh", "-ec", fmt.Sprintf(`mount -t overlay overlay -o lowerdir=%s:%s %[2]s; exec "$0" run --config "$1"`, dir, at), kit.UnderstudyBinary(t), s.files[h.Name])
+	s.started = append(s.started, sup)
+	return sup
+}
+
+// A server that does not answer, as of NFS: a host on which the mount hangs leaves the service to another one after one attempt, and says why.
+func TestAServiceLeavesAHostOnWhichItsMountHangs(t *testing.T) {
+	s, _ := recipe(t, "remote")
+	dir := filepath.Join(kit.Open(t, t.TempDir()), "data")
+	tries := dir + ".tries"
+	must(t, os.Mkdir(dir, 0o755))
+	for _, h := range s.hosts() {
+		s.files[h.Name] = filepath.Join(kit.Open(t, t.TempDir()), h.Name+".yaml")
+		must(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
+zookeeper: {servers: [%s], root: %s, lease: %v}
+services:
+  %s:
+    restart: {delay: 100ms}
+    processes:
+      - {name: db, mount: {device: "server:/export", directory: %s, type: remote}, ready: {timeout: 2s}}
+      - {name: program, command: [sleep, "1234"]}
+`, h.Name, strings.Join(s.Servers, ", "), s.root, session/2, s.service, dir), 0o644))
+	}
+	s.helped(t, s.a, "echo x >> "+tries+"; exec sleep 1000")
+	s.says(t, s.a, "failed", "db has not ended within 2s")
+	b := s.helped(t, s.b, `exec mount -i -t tmpfs "$1" "$2"`)
+	s.role(t, s.b, "active")
+	if text, err := os.ReadFile(tries); string(text) != "x\n" {
+		t.Errorf("tried on a: %q, %v", text, err)
+	}
+	said(t, inside(b, "umount", dir))
+	kit.Until(t, soon, "it is mounted again", func() bool { return inside(b, "mountpoint", "-q", dir).Run() == nil })
+	s.role(t, s.b, "active")
 }
