@@ -59,6 +59,7 @@ type Copy struct {
 	state   state
 	unread  error // why the state cannot be read; then nothing is known of the data
 	outside outside
+	order   *order // of an operator, until it is done; nil: there is none
 }
 
 // Shown is what is known of a follower.
@@ -81,7 +82,7 @@ func (c *Copy) Follows() (why string) {
 	s, late := c.shown, c.conf.Replicated.Interval+2*c.conf.Replicated.Timeout
 	switch {
 	case c.held:
-		return "its copy is the primary, is about to be, or was"
+		return errPromoted.Error()
 	case c.run == nil || wait.Closed(c.run.Done()):
 		return errNotRuns.Error()
 	case s.Role != Follower || s.Why != "" || s.Ill != "":
@@ -157,6 +158,9 @@ func (c *Copy) Learn(active Active) {
 	if changed {
 		c.active = active
 		c.turns()
+		if c.order != nil && c.order.do == DoReclone {
+			c.answer(errTurned)
+		}
 		if active.Node != "" && active != c.newest { // what was tried was for another one
 			c.newest, c.mending = active, mending{}
 		}
@@ -229,6 +233,7 @@ func (c *Copy) Hold(ctx context.Context, tree host.Tree) (*unit.CarriedRun, erro
 	}
 	c.held = true
 	c.hush()
+	c.answer(errPromoted)
 	closed := c.closed
 	if !closed {
 		c.want = p

@@ -181,5 +181,8 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	if kept.Followed != active.Token || kept.Toward != 0 {
 		c.log.Info("this node's copy has the primary's data", "active", active.Node, "token", active.Token, "position", *p)
 	}
+	if o := c.ordered(); o != nil && o.do == DoReclone && o.cloned {
+		c.answers(o, nil)
+	}
 	return true
 }

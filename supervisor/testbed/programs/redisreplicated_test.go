@@ -137,5 +137,18 @@ func TestAPrimaryOfRedisIsRestartedWhereItIs(t *testing.T) {
 	if now := r.failed(t, "restart", nil); now != p || slices.Equal(r.heads(p), before) {
 		t.Errorf("%s was the primary, and %s is; its server was %v, and is %v", p.Name, now.Name, before, r.heads(p))
 	}
-	r.upgrade(t, r.primary(t))
+	f := r.others(p)[0]
+	before = r.heads(f)
+	r.order(t, "reload", r.service, "--node", f.Name)
+	if now := r.heads(f); !slices.Equal(now, before) {
+		t.Errorf("%s has reloaded, and its server was %v, and is %v", f.Name, before, now)
+	}
+	r.order(t, "restart", r.service, "--node", f.Name)
+	if now := r.heads(f); len(now) != 1 || slices.Equal(now, before) {
+		t.Errorf("%s was restarted, and its server was %v, and is %v", f.Name, before, now)
+	}
+	if now := r.primary(t); now != p {
+		t.Errorf("%s was the primary, and %s is", p.Name, now.Name)
+	}
+	r.upgrade(t, p)
 }
