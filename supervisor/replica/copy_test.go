@@ -185,7 +185,7 @@ func TestWhatAPrimaryHadIsKept(t *testing.T) {
 func TestAPrimaryWithoutTheLockIsKilled(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {
 		s.is(true, "5")
-		time.Sleep(5 * time.Second)
+		time.Sleep(5*time.Second + 500*time.Millisecond) // between two looks
 		if s.heard() != "start, start" || s.kills != 1 {
 			t.Errorf("%s, %d kills", s.heard(), s.kills)
 		}

@@ -76,6 +76,9 @@ func (l *looking) look(ctx context.Context) bool {
 		l.run.End(errDiverges)
 		return false
 	}
+	if l.run.First() == nil { // a file of the previous run would be asked, and not the program
+		return false
+	}
 	role, why := a.role(ctx)
 	if ctx.Err() != nil {
 		return false

@@ -40,6 +40,8 @@ type stage struct {
 	refuses  bool           // to be moved
 	stubborn bool           // demote does nothing
 	lasting  bool           // its processes do not die
+	slow     bool           // a program takes a second to start
+	marker   bool           // role looks at a file, which a program removes at its start
 	reload   func()         // is told of SIGHUP; nil: that ends a program
 	cease    func()         // this supervisor ends
 	tells    *stage         // in whose place its commands act; nil: itself
@@ -97,6 +99,9 @@ func (s *stage) End(ctx context.Context) error {
 }
 
 func (s *stage) Start(ctx context.Context, spec child.Spec) (host.Process, error) {
+	if s.slow && spec.Argv[0] == "program" {
+		time.Sleep(time.Second)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone {
@@ -110,7 +115,7 @@ func (s *stage) Start(ctx context.Context, spec child.Spec) (host.Process, error
 	switch spec.Argv[0] {
 	case "program":
 		s.said = append(s.said, "start")
-		s.program = a
+		s.program, s.marker = a, false
 		if a.reload = s.reload; s.mends["program"] != 0 {
 			a.end(s.mends["program"])
 		}
@@ -119,7 +124,7 @@ func (s *stage) Start(ctx context.Context, spec child.Spec) (host.Process, error
 		if s.hangs {
 			return a, nil
 		}
-		if code = s.mends["role"]; s.primary {
+		if code = s.mends["role"]; s.primary || s.marker {
 			code = exitPrimary
 		}
 	case "look":
