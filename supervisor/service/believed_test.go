@@ -36,6 +36,8 @@ type recorder struct {
 	forge func(node string, report any)                 // writes one
 	beat  func(node string, at election.At)             // is a node's heartbeat
 	frees func() verdictOf                              // frees the lock, and returns what comes of it
+	knows func(node string)                             // ZooKeeper's list has it
+	asks  func(from int)                                // how many positions it takes
 }
 
 func (r *recorder) Begin(uint64, []byte) error         { return nil }
@@ -150,6 +152,8 @@ func follower(t *testing.T, others map[string]string, f func(tell func(holder st
 				return stat.Czxid
 			}
 			r.forge = func(node string, report any) { create(paths.Copies()+"/"+node, report) }
+			r.knows = func(node string) { create(paths.Known()+"/"+node, struct{}{}) }
+			r.asks = func(from int) { conf.Replicated.PositionsFrom = from }
 			r.beat = func(node string, at election.At) {
 				create(election.NodesDir("/understudy")+"/"+node, election.Node{Copies: map[string]election.At{"db": at}})
 			}
@@ -306,6 +310,20 @@ func TestWhatAPrimaryHadIsKnownToTheOthers(t *testing.T) {
 		r.forge("b", one)
 		if got := r.frees(); !strings.Contains(got.Why, "b: it has lost data: its position is 60, and was 70 while it was the primary") {
 			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// Two positions of three copies may be enough. With a fourth one, which ZooKeeper's list knows, each node says that they are not.
+func TestAFourthCopyMakesTwoPositionsDoubtful(t *testing.T) {
+	follower(t, nil, func(tell func(string, any) election.CopyReport, r *recorder) {
+		r.asks(2)
+		for _, node := range []string{"b", "c", "d"} {
+			r.knows(node)
+			got := tell("b", election.CopyReport{Address: "b"}).Doubt
+			if want := "2 positions of 4 copies show the newest data only where each write is on 3 copies"; strings.HasPrefix(got, want) != (node == "d") || node != "d" && got != "" {
+				t.Errorf("with %s: %q", node, got)
+			}
 		}
 	})
 }
