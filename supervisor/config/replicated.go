@@ -11,7 +11,7 @@ import (
 
 // Replicated says how the copies of a program are told apart and steered: it runs on every node, and one copy is promoted.
 type Replicated struct {
-	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy, as a host's name or an address. Default: the host's name. Once nodes gives it for any other node, this node follows no other address and no other node."`
+	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy, as a host's name or an address, with a port if the copies have different ones. Default: the host's name. Once nodes gives it for any other node, this node follows no other address and no other node."`
 	Role          Command       `yaml:"role,flow,omitempty" doc:"Shows what the copy on this node is, by exit code 0 for a follower and 8 for the primary. Anything else means that it is not known."`
 	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes, as one number, the word same where the program cannot tell but has lost nothing, or nothing where that is not known. If UNDERSTUDY_ACTIVE_ADDRESS is set, it is not known while the copy does not follow that primary."`
 	Promote       Command       `yaml:"promote,flow,omitempty" doc:"Makes the copy on this node the primary. It is done once role reports a primary."`
@@ -79,8 +79,8 @@ func (r *Replicated) check(p, service place, w written) {
 		c.command.checkGiven(p.key(c.key))
 	}
 	checkBetween(p.key("attempts"), r.Attempts, 1, mostAttempts)
-	if p.key("address").given() && !printable.IsHost(r.Address) {
-		p.key("address").fault("%s is not the name or address of a host, without a port", quoted(r.Address))
+	if _, port := printable.SplitPort(r.Address); p.key("address").given() && port == "" && !printable.IsHost(r.Address) {
+		p.key("address").fault("%s is not the name or address of a host, with or without a port", quoted(r.Address))
 	}
 	if from := p.key("positions_from"); from.given() || r.PositionsFrom != 0 {
 		checkBetween(from, r.PositionsFrom, 1, mostCopies)

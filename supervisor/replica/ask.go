@@ -10,6 +10,7 @@ import (
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
+	"understudy/supervisor/printable"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
@@ -26,8 +27,10 @@ func (a Active) environ(promoted bool) []string {
 	if promoted {
 		role = "active"
 	}
+	host, port := printable.SplitPort(a.Address)
 	return []string{
-		"UNDERSTUDY_ROLE=" + role, "UNDERSTUDY_ACTIVE_NODE=" + a.Node, "UNDERSTUDY_ACTIVE_HOST=" + a.Host, "UNDERSTUDY_ACTIVE_ADDRESS=" + a.Address,
+		"UNDERSTUDY_ROLE=" + role, "UNDERSTUDY_ACTIVE_NODE=" + a.Node, "UNDERSTUDY_ACTIVE_HOST=" + a.Host, "UNDERSTUDY_ACTIVE_ADDRESS=" + host,
+		"UNDERSTUDY_ACTIVE_PORT=" + port,
 	}
 }
 

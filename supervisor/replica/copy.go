@@ -292,7 +292,7 @@ func (c *Copy) forget(lease *unit.Lease) {
 
 // asking are the commands of the copy as it runs now. The caller holds mu.
 func (c *Copy) asking(active Active) asking {
-	return asking{unit: c.cfg.Unit, tree: c.tree, conf: c.conf, env: active.environ(false)}
+	return asking{unit: c.cfg.Unit, tree: c.tree, conf: c.conf, env: active.environ(false), token: active.Token}
 }
 
 // keepState keeps a state for good: what it is about happens afterwards.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
 	"understudy/supervisor/copies"
+	"understudy/supervisor/printable"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
@@ -161,10 +163,14 @@ func (c *Copy) saw(now *SeenPrimary) {
 func (a asking) see(ctx context.Context, by config.SeenBy, active Active) error {
 	ctx, cancel := context.WithTimeout(ctx, by.Timeout)
 	defer cancel()
+	host, port := printable.SplitPort(active.Address)
+	if port == "" && strings.Contains(by.TCP+by.HTTP, "UNDERSTUDY_ACTIVE_PORT") {
+		return fmt.Errorf("%w: the address %s of %s has no port", errNotAsked, host, active.Node)
+	}
 	fill := func(text string) string {
 		return config.Fill(text, func(name string) string {
 			return map[string]string{
-				"UNDERSTUDY_ACTIVE_ADDRESS": active.Address, "UNDERSTUDY_ACTIVE_HOST": active.Host, "UNDERSTUDY_ACTIVE_NODE": active.Node,
+				"UNDERSTUDY_ACTIVE_ADDRESS": host, "UNDERSTUDY_ACTIVE_PORT": port, "UNDERSTUDY_ACTIVE_HOST": active.Host, "UNDERSTUDY_ACTIVE_NODE": active.Node,
 			}[name]
 		})
 	}

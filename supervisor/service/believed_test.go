@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,7 +55,9 @@ func (r *recorder) Start(_ context.Context, spec child.Spec) (host.Process, erro
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := spec.Argv[0]
-	r.envs[name] = append(r.envs[name], slices.DeleteFunc(slices.Clone(spec.Env), func(v string) bool { return !strings.HasPrefix(v, "UNDERSTUDY_ACTIVE_") })...)
+	r.envs[name] = append(r.envs[name], slices.DeleteFunc(slices.Clone(spec.Env), func(v string) bool {
+		return !strings.HasPrefix(v, "UNDERSTUDY_ACTIVE_") && !strings.HasPrefix(v, "UNDERSTUDY_TOKEN=")
+	})...)
 	p := &spawned{done: make(chan struct{})}
 	if name != "program" {
 		p.end()
@@ -219,7 +222,7 @@ func TestTheEnvironmentOfCommandsHasPlainNamesAlone(t *testing.T) {
 				told := tell("b", report)
 				for command, env := range r.take() {
 					for _, v := range env {
-						if _, value, _ := strings.Cut(v, "="); value != "" {
+						if name, value, _ := strings.Cut(v, "="); value != "" && (name != "UNDERSTUDY_TOKEN" || value != "0") {
 							t.Errorf("%q: %s has %q", odd, command, v)
 						}
 					}
@@ -229,10 +232,11 @@ func TestTheEnvironmentOfCommandsHasPlainNamesAlone(t *testing.T) {
 				}
 			}
 		}
-		tell("b", election.CopyReport{Address: "10.0.0.1", Host: "db-1"})
+		told := tell("b", election.CopyReport{Address: "10.0.0.1:6380", Host: "db-1"})
+		token := "UNDERSTUDY_TOKEN=" + strconv.FormatInt(max(told.Toward, told.Followed), 10)
 		env := r.take()
-		for _, command := range []string{"prepare", "follow", "look"} {
-			for _, want := range []string{"UNDERSTUDY_ACTIVE_ADDRESS=10.0.0.1", "UNDERSTUDY_ACTIVE_HOST=db-1", "UNDERSTUDY_ACTIVE_NODE=b"} {
+		for _, command := range []string{"prepare", "follow", "position", "look"} {
+			for _, want := range []string{"UNDERSTUDY_ACTIVE_ADDRESS=10.0.0.1", "UNDERSTUDY_ACTIVE_PORT=6380", "UNDERSTUDY_ACTIVE_HOST=db-1", "UNDERSTUDY_ACTIVE_NODE=b", token} {
 				if command == "prepare" && env[command] == nil { // it follows what it may already have
 					continue
 				}
