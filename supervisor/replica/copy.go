@@ -72,14 +72,17 @@ type Shown struct {
 	Toward   int64
 	Source   Source
 	Position *uint64 // the newest, while it follows
+	All      bool    // it had every write that was acknowledged then
 }
 
 // Follows tells why nobody should read from this copy; "": it follows the primary, and had its data when it was asked last. That is so
-// while ZooKeeper is gone, too.
-func (c *Copy) Follows() (why string) {
+// while ZooKeeper is gone, too. lag, unless it is nil, is how far it may be behind the primary's newest heartbeat; without one of late that is
+// not known. all: it had to have every write that was acknowledged.
+func (c *Copy) Follows(lag *uint64, all bool) (why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, late := c.shown, c.conf.Replicated.Interval+2*c.conf.Replicated.Timeout
+	lead := c.outside.lead
 	switch {
 	case c.held:
 		return errPromoted.Error()
@@ -93,6 +96,12 @@ func (c *Copy) Follows() (why string) {
 		return "it does not have the primary's data yet"
 	case time.Since(c.asked) > late:
 		return fmt.Sprintf("it has not reported its position for %v", time.Since(c.asked).Round(time.Second))
+	case all && !s.All:
+		return "it does not say that it has every acknowledged write"
+	case lag != nil && (lead.of != c.active || time.Since(lead.seen) > late):
+		return "it is not known how far the primary's data goes"
+	case lag != nil && lead.position > *s.Position && lead.position-*s.Position > *lag:
+		return fmt.Sprintf("it is %d behind the primary", lead.position-*s.Position)
 	}
 	return ""
 }

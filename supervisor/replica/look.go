@@ -141,7 +141,7 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 func (l *looking) fails(f *failing, why string, counts bool) {
 	f.why, f.pause = why, min(max(2*f.pause, l.interval()), longestPause)
 	f.again = time.Now().Add(f.pause)
-	l.c.show(func(s *Shown) { s.Why, s.Position = why, nil })
+	l.c.show(func(s *Shown) { s.Why, s.Position, s.All = why, nil, false })
 	l.c.log.Warn("this node's copy cannot follow the primary, trying again", "active", l.active.Node, "error", why, "after", f.pause)
 	if counts {
 		f.times++
@@ -154,11 +154,12 @@ func (l *looking) fails(f *failing, why string, counts bool) {
 // inSync reports whether the copy has the data of the one that it follows.
 func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	c := l.c
-	p, _, why := a.position(ctx)
+	said := a.position(ctx)
+	p := said.position
 	if ctx.Err() != nil {
 		return false
 	}
-	c.show(func(s *Shown) { s.Position, s.Why = p, why })
+	c.show(func(s *Shown) { s.Position, s.All, s.Why = p, said.all, said.why })
 	if p == nil {
 		return false
 	}
