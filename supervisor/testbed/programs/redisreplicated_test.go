@@ -151,4 +151,16 @@ func TestAPrimaryOfRedisIsRestartedWhereItIs(t *testing.T) {
 		t.Errorf("%s was the primary, and %s is", p.Name, now.Name)
 	}
 	r.upgrade(t, p)
+
+	r.order(t, "pause", r.service) // as its help says, a primary that fails is promoted again, or another one is, when that ends
+	r.kill(t, p)
+	kit.Until(t, soon, "no node takes it, and all copies run", func() bool {
+		return !slices.ContainsFunc(r.hosts, func(h *kit.Host) bool {
+			primary, _, err := r.state(h.Addr+r.port, "")
+			m, _ := r.Member(r.service, h.Name)
+			return err != nil || primary || m.Role != "paused"
+		})
+	})
+	r.order(t, "resume", r.service)
+	r.primary(t)
 }
