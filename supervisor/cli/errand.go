@@ -35,7 +35,7 @@ func errandCommand(verb, short, long, done string, do func(*control.Cluster, con
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if node != "" {
-				return v.orderCopy(cmd.Context(), verb, args[0], node, done)
+				return v.orderCopy(cmd.Context(), control.CopyRequest{Service: args[0], Node: node, Do: verb}, done)
 			}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				if err := do(c, ctx, args[0], operator()); err != nil {
@@ -54,7 +54,7 @@ func errandCommand(verb, short, long, done string, do func(*control.Cluster, con
 func recloneCommand() *cobra.Command {
 	var v visit
 	var node string
-	var yes bool
+	var yes, force bool
 	cmd := &cobra.Command{
 		Use:   "reclone SERVICE --node NODE",
 		Short: "Make a copy of a replicated service again from the primary",
@@ -73,13 +73,14 @@ func recloneCommand() *cobra.Command {
 					return err
 				}
 			}
-			return v.orderCopy(cmd.Context(), "reclone", args[0], node, "was cloned from the primary")
+			return v.orderCopy(cmd.Context(), control.CopyRequest{Service: args[0], Node: node, Do: "reclone", Force: force}, "was cloned from the primary")
 		},
 	}
 	v.registerErrand(cmd)
 	cmd.Flags().StringVar(&node, "node", "", "the `node` whose copy is replaced")
 	complete(cmd, "node", v.members(func(s control.ServiceStatus, m control.MemberStatus) bool { return m.Node != s.Active }))
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for the node's name on a terminal")
+	cmd.Flags().BoolVar(&force, "force", false, "even if no other copy has the primary's data")
 	return cmd
 }
 
@@ -90,11 +91,12 @@ func (v *visit) registerErrand(cmd *cobra.Command) {
 }
 
 // orderCopy has a node do something with its copy of a replicated service.
-func (v *visit) orderCopy(asked context.Context, verb, service, node, done string) error {
+func (v *visit) orderCopy(asked context.Context, r control.CopyRequest, done string) error {
+	r.By = operator()
 	return v.visits(asked, func(ctx context.Context, c *control.Cluster) error {
-		if err := c.OrderCopy(ctx, control.CopyRequest{Service: service, Node: node, Do: verb, By: operator()}); err != nil {
+		if err := c.OrderCopy(ctx, r); err != nil {
 			return aborted(asked, err)
 		}
-		return v.tell(errand{service, node, true}, "Done: %s on %s %s.\n", service, node, done)
+		return v.tell(errand{r.Service, r.Node, true}, "Done: %s on %s %s.\n", r.Service, r.Node, done)
 	})
 }

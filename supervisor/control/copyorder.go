@@ -17,6 +17,7 @@ type CopyRequest struct {
 	Service, Node string
 	Do            string // restart, reload, or reclone
 	By            string
+	Force         bool // although the copy that is cloned is the only one beside the primary
 }
 
 // OrderCopy has a node do something with its copy, and returns once that is done. The primary is restarted, and told to reload, as Restart and
@@ -42,6 +43,11 @@ func (c *Cluster) OrderCopy(ctx context.Context, r CopyRequest) error {
 		return refused("%s is not connected to ZooKeeper, and would not see the order", r.Node)
 	case v.Active == "" && r.Do == "reclone":
 		return refused("no copy of %s is promoted from which that on %s could be cloned", r.Service, r.Node)
+	case r.Do == "reclone" && !r.Force && follows(v, r.Node) && !slices.ContainsFunc(v.Copies, func(one CopyStatus) bool {
+		return one.Is == CopyFollower && one.Node != r.Node && follows(v, one.Node)
+	}):
+		return refused("only the copy on %s has the data of the primary on %s: until it is cloned, a loss of %s loses all of it (--force orders it all the same)",
+			r.Node, v.Active, v.Active)
 	}
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -103,6 +109,13 @@ func (c *Cluster) copyMeanwhile(ctx context.Context, r CopyRequest) (words strin
 		words += " (a clone that has begun goes on)"
 	}
 	return words
+}
+
+// follows reports whether a node's copy has the primary's data.
+func follows(v ServiceStatus, node string) bool {
+	return slices.ContainsFunc(v.Copies, func(one CopyStatus) bool {
+		return one.Node == node && one.Why == "" && one.Promotion == v.Token && one.Toward == 0
+	})
 }
 
 func copyNodes(v ServiceStatus) (all []string) {

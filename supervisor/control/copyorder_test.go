@@ -95,6 +95,34 @@ func TestAnOrderForACopyIsRefusedAtOnce(t *testing.T) {
 	refuses("db", "reclone", "one", "one is the primary, whose data the other copies get")
 	refuses("db", "restart", "four", `no node "four"; there is: one, three, two`)
 	refuses("db", "restart", "three", "three is not connected to ZooKeeper, and would not see the order")
+	said := func(a *actor, node string, about election.CopyReport) {
+		t.Helper()
+		a.del(paths("db").Copies() + "/" + node)
+		a.put(paths("db").Copies()+"/"+node, about, zk.FlagEphemeral)
+	}
+	well := election.CopyReport{Role: CopyFollower, Followed: b.token("db")}
+	said(two, "two", well)
+	const alone = "only the copy on two has the data of the primary on one: until it is cloned, a loss of one loses all of it"
+	refuses("db", "reclone", "two", alone)
+	one.put(paths("db").Copies()+"/three", election.CopyReport{Role: CopyFollower, Followed: b.token("db"), Toward: b.token("db")}, zk.FlagEphemeral)
+	said(one, "one", election.CopyReport{Role: CopyPrimary, Promoted: b.token("db")})
+	refuses("db", "reclone", "two", alone)
+	said(one, "three", well)
+	goes := func(r CopyRequest) {
+		t.Helper()
+		done := make(chan error, 1)
+		go func() { done <- b.c.OrderCopy(ctx, r) }()
+		two.answers("")
+		if err := <-done; err != nil {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	goes(CopyRequest{Service: "db", Node: "two", Do: "reclone"})
+	one.del(paths("db").Copies() + "/three")
+	goes(CopyRequest{Service: "db", Node: "two", Do: "reclone", Force: true})
+	well.Why = "it has no position"
+	said(two, "two", well)
+	goes(CopyRequest{Service: "db", Node: "two", Do: "reclone"})
 	refuses("web", "restart", "one", "web is not replicated: it runs on its active node only")
 	for _, do := range []string{"restart", "reload"} {
 		done := make(chan error, 1)
