@@ -36,7 +36,7 @@ type Order struct {
 	Token  int64  `json:"token"`
 	By     string `json:"by,omitempty"`
 	Failed string `json:"failed,omitempty"` // what went wrong
-	Node   string `json:"node,omitempty"`   // whose copy is promoted again after a restart, or which has to do something with it; "": it is none
+	Node   string `json:"node,omitempty"`   // whose copy is promoted again after a restart, or is meant; "": it is none
 }
 
 // CopyOrder has a node do something with its copy of a replicated program, which follows. A clone is of the promotion that Token names.

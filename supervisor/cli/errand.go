@@ -68,12 +68,14 @@ func recloneCommand() *cobra.Command {
 				return usage("--node is missing: name the node whose copy is to be replaced")
 			}
 			if !yes && isTerminal(os.Stdin) {
-				words := fmt.Sprintf("The data of the copy of %s on %s is deleted, and replaced by the primary's. Type the node's name to confirm that: ", args[0], node)
+				words := fmt.Sprintf("The data of the copy of %s on %s is deleted, and replaced by the primary's. "+
+					"Type the node's name to confirm that: ", args[0], node)
 				if err := retyped(cmd.Context(), words, node); err != nil {
 					return err
 				}
 			}
-			return v.orderCopy(cmd.Context(), control.CopyRequest{Service: args[0], Node: node, Do: "reclone", Force: force}, "was cloned from the primary")
+			r := control.CopyRequest{Service: args[0], Node: node, Do: "reclone", Force: force}
+			return v.orderCopy(cmd.Context(), r, "was cloned from the primary")
 		},
 	}
 	v.registerErrand(cmd)

@@ -20,8 +20,8 @@ type CopyRequest struct {
 	Force         bool // although the copy that is cloned is the only one beside the primary
 }
 
-// OrderCopy has a node do something with its copy, and returns once that is done. The primary is restarted, and told to reload, as Restart and
-// Reload do it.
+// OrderCopy has a node do something with its copy, and returns once that is done. The primary is restarted, and told to reload, as Restart
+// and Reload do it.
 func (c *Cluster) OrderCopy(ctx context.Context, r CopyRequest) error {
 	v, err := c.one(ctx, r.Service)
 	if err != nil {
@@ -46,8 +46,8 @@ func (c *Cluster) OrderCopy(ctx context.Context, r CopyRequest) error {
 	case r.Do == "reclone" && !r.Force && follows(v, r.Node) && !slices.ContainsFunc(v.Copies, func(one CopyStatus) bool {
 		return one.Is == CopyFollower && one.Node != r.Node && follows(v, one.Node)
 	}):
-		return refused("only the copy on %s has the data of the primary on %s: until it is cloned, a loss of %s loses all of it (--force orders it all the same)",
-			r.Node, v.Active, v.Active)
+		return refused("only the copy on %s has the data of the primary on %s: until it is cloned, a loss of %s loses all of it "+
+			"(--force orders it all the same)", r.Node, v.Active, v.Active)
 	}
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -76,8 +76,8 @@ type Shown struct {
 }
 
 // Follows tells why nobody should read from this copy; "": it follows the primary, and had its data when it was asked last. That is so
-// while ZooKeeper is gone, too. lag, unless it is nil, is how far it may be behind the primary's newest heartbeat; without one of late that is
-// not known. all: it had to have every write that was acknowledged.
+// while ZooKeeper is gone, too. lag, unless it is nil, is how far it may be behind the primary's newest heartbeat; without one of late that
+// is not known. all: it had to have every write that was acknowledged.
 func (c *Copy) Follows(lag *uint64, all bool) (why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
