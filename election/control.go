@@ -17,6 +17,7 @@ type Control struct {
 	Switchover *Switchover `json:"switchover,omitempty"` // pending
 	Restart    *Order      `json:"restart,omitempty"`    // pending
 	Reload     *Order      `json:"reload,omitempty"`     // pending
+	Copy       *CopyOrder  `json:"copy,omitempty"`       // pending
 	Confirmed  *Confirmed  `json:"confirmed,omitempty"`  // since the newest activation
 }
 
@@ -35,7 +36,14 @@ type Order struct {
 	Token  int64  `json:"token"`
 	By     string `json:"by,omitempty"`
 	Failed string `json:"failed,omitempty"` // what went wrong
-	Node   string `json:"node,omitempty"`   // whose copy is promoted again after a restart; "": it is none
+	Node   string `json:"node,omitempty"`   // whose copy is promoted again after a restart, or is meant; "": it is none
+}
+
+// CopyOrder has a node do something with its copy of a replicated program, which follows. A clone is of the promotion that Token names.
+type CopyOrder struct {
+	Order
+	Do       string    `json:"do"`       // restart, reload, or reclone
+	Deadline time.Time `json:"deadline"` // the command gives up then, and nothing is begun
 }
 
 // Switchover orders the active node to give the service to another one.
@@ -66,7 +74,7 @@ func (c Control) Words() string {
 
 // Merge writes the orders over old ones, and keeps keys that only other versions know.
 func (c Control) Merge(old []byte) []byte {
-	return merge(old, c, "paused", "why", "by", "since", "switchover", "restart", "reload", "confirmed")
+	return merge(old, c, "paused", "why", "by", "since", "switchover", "restart", "reload", "copy", "confirmed")
 }
 
 // LongestReason is how many bytes of a text of an order count: each node logs it, and each status shows it.

@@ -17,7 +17,7 @@ import (
 type CopyReport struct {
 	Node    string `json:"node"`
 	Host    string `json:"host"`
-	Address string `json:"address"`       // how others reach it
+	Address string `json:"address"`       // how others reach it: a host, or one with a port
 	Era     int64  `json:"era,omitempty"` // in which these tokens were given; see CopiesSeen
 	// Followed is the token of the newest promotion whose data it has; 0: of none.
 	Followed int64        `json:"followed,omitempty"`
@@ -50,7 +50,7 @@ func ReadCopyReport(node string, data []byte) (CopyReport, error) {
 		err = fmt.Errorf("%.80q is not plainly a node's name", node)
 	case about.Host != "" && !printable.IsHost(about.Host):
 		err = fmt.Errorf("%.80q is not plainly a host's name", about.Host)
-	case about.Address != "" && !printable.IsHost(about.Address):
+	case about.Address != "" && !isReached(about.Address):
 		err = fmt.Errorf("%.80q is not plainly an address", about.Address)
 	}
 	if err != nil {
@@ -64,6 +64,12 @@ func ReadCopyReport(node string, data []byte) (CopyReport, error) {
 		*w = Line(*w)
 	}
 	return about, nil
+}
+
+// isReached reports whether text is plainly a host, or one with a port.
+func isReached(text string) bool {
+	_, port := printable.SplitPort(text)
+	return port != "" || printable.IsHost(text)
 }
 
 // SeenPrimary is what a node whose copy follows sees of the primary from outside.

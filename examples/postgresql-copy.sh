@@ -29,7 +29,7 @@ stopped() {
 # quoted is a value in a connection string.
 quoted() { printf "'%s'" "$(printf %s "$1" | sed "s/[\\\\']/\\\\&/g")"; }
 
-primary() { printf '%s' "host=$(quoted "$active") port=$(quoted "$PGPORT") user=$(quoted "$PGUSER") connect_timeout=3 $PGPROOF"; }
+primary() { printf '%s' "host=$(quoted "$active") port=$(quoted "${UNDERSTUDY_ACTIVE_PORT:-$PGPORT}") user=$(quoted "$PGUSER") connect_timeout=3 $PGPROOF"; }
 
 ask() { # QUERY [OPTION...]. A value is given with -v, and is :'value' in the query
 	printf '%s\n' "$1" | {

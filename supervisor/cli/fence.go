@@ -118,12 +118,18 @@ func (v *visit) swears(ctx context.Context, service, node string) (sworn bool, e
 	} else {
 		words += "Type the node's name to confirm that it is dead: "
 	}
-	fmt.Print(printable.Text(words))
+	err = retyped(ctx, words, node)
+	return err == nil, err
+}
+
+// retyped asks on the terminal for a node's name.
+func retyped(ctx context.Context, question, node string) error {
+	fmt.Print(printable.Text(question))
 	name, err := typed(ctx, os.Stdin)
 	if err == nil && name != node {
 		err = fmt.Errorf("%q is not %s: nothing is done", name, node)
 	}
-	return err == nil, err
+	return err
 }
 
 // typed is a line from a terminal. It ends with ctx, and leaves to the shell what is typed later.

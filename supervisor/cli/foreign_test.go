@@ -96,7 +96,7 @@ func TestNothingIsDoneForAConfigThatAnotherUserWrote(t *testing.T) {
 func configCommands(cmd *cobra.Command, words []string) func(yield func(string) bool) {
 	needs := map[string]string{ // beside the config
 		"history": "s", "logs": "s", "switchover": "s", "pause": "s", "resume": "s", "drain": "n", "undrain": "n", "forget": "s", "restart": "s",
-		"reload": "s", "fence confirm": "s --node n",
+		"reload": "s", "reclone": "s --node n", "fence confirm": "s --node n",
 	}
 	return func(yield func(string) bool) {
 		if cmd.Flags().Lookup("config") != nil && !yield(strings.TrimSpace(strings.Join(words, " ")+" "+needs[strings.Join(words, " ")])) {

@@ -28,6 +28,7 @@ type moved struct {
 
 type errand struct {
 	Service string `json:"service"`
+	Node    string `json:"node,omitempty"` // whose copy; "": the active node's
 	Done    bool   `json:"done"`
 }
 
@@ -128,37 +129,4 @@ func aborted(ctx context.Context, err error) error {
 		return fmt.Errorf("interrupted; the order is withdrawn unless a node has begun to follow it: see `understudy status` (%w)", err)
 	}
 	return err
-}
-
-func restartCommand() *cobra.Command {
-	return errandCommand("restart", "Restart the program on its node", "The lock is kept, so no other node takes over while it restarts. The primary of a replicated service gives it back, and is promoted\nagain if its copy has all data.",
-		"has been restarted", (*control.Cluster).Restart)
-}
-
-func reloadCommand() *cobra.Command {
-	return errandCommand("reload", "Send the program its reload signal", "The signal is reload_signal of its config, SIGHUP by default. If it ends the program within 1 s, or reload_check fails before it,\nthe exit code is 1.",
-		"was sent its reload signal", (*control.Cluster).Reload)
-}
-
-func errandCommand(verb, short, long, done string, do func(*control.Cluster, context.Context, string, string) error) *cobra.Command {
-	var v visit
-	cmd := &cobra.Command{
-		Use:     verb + " SERVICE",
-		Short:   short,
-		Long:    long,
-		Example: "  understudy " + verb + " db --zk zk1,zk2,zk3",
-		Args:    exactArgs(1, "one service"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
-				if err := do(c, ctx, args[0], operator()); err != nil {
-					return aborted(cmd.Context(), err)
-				}
-				return v.tell(errand{args[0], true}, "Done: %s %s.\n", args[0], done)
-			})
-		},
-	}
-	v.register(cmd, "the outcome")
-	cmd.ValidArgsFunction = v.services
-	v.patient(cmd)
-	return cmd
 }

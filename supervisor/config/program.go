@@ -157,6 +157,7 @@ func (process Process) checkSurvival(p place) {
 // reserved are the variables that the supervisor sets for a child; a file must not set them.
 var reserved = []string{
 	"UNDERSTUDY_SERVICE", "UNDERSTUDY_NODE", "UNDERSTUDY_TOKEN", "UNDERSTUDY_ROLE", "UNDERSTUDY_ACTIVE_NODE", "UNDERSTUDY_ACTIVE_HOST", "UNDERSTUDY_ACTIVE_ADDRESS",
+	"UNDERSTUDY_ACTIVE_PORT",
 }
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

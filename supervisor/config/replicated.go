@@ -11,9 +11,9 @@ import (
 
 // Replicated says how the copies of a program are told apart and steered: it runs on every node, and one copy is promoted.
 type Replicated struct {
-	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy. Default: the host's name. Once nodes gives it for any other node, this node follows no other address and no other node."`
+	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy, with a port if the copies have different ones. Default: the host's name. Once nodes gives it for any other node, this node follows no other address and no other node."`
 	Role          Command       `yaml:"role,flow,omitempty" doc:"Exit code 0 if the copy on this node is a follower, 8 if it is the primary. Anything else means not known."`
-	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes: one number, the word same if the program cannot tell but has lost nothing, or nothing if that is not known, as while the copy does not follow UNDERSTUDY_ACTIVE_ADDRESS, if that is set."`
+	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes: one number (with the word sync behind it if the copy has every acknowledged write), the word same if the program cannot tell but has lost nothing, or nothing if that is not known, as while the copy does not follow UNDERSTUDY_ACTIVE_ADDRESS, if that is set."`
 	Promote       Command       `yaml:"promote,flow,omitempty" doc:"Makes the copy on this node the primary. It is done once role reports a primary."`
 	Follow        Command       `yaml:"follow,flow,omitempty" doc:"Has the copy on this node follow the primary in UNDERSTUDY_ACTIVE_ADDRESS. It may be run again at any time."`
 	Demote        Command       `yaml:"demote,omitempty,flow" doc:"Makes the primary on this node a follower in a switchover. It is done once role reports a follower. Without it, or if it fails, the program is stopped and started as a follower."`
@@ -79,8 +79,8 @@ func (r *Replicated) check(p, service place, w written) {
 		c.command.checkGiven(p.key(c.key))
 	}
 	checkBetween(p.key("attempts"), r.Attempts, 1, mostAttempts)
-	if p.key("address").given() && !printable.IsHost(r.Address) {
-		p.key("address").fault("%s is not the name or address of a host, without a port", quoted(r.Address))
+	if _, port := printable.SplitPort(r.Address); p.key("address").given() && port == "" && !printable.IsHost(r.Address) {
+		p.key("address").fault("%s is not the name or address of a host, with or without a port", quoted(r.Address))
 	}
 	if from := p.key("positions_from"); from.given() || r.PositionsFrom != 0 {
 		checkBetween(from, r.PositionsFrom, 1, mostCopies)

@@ -10,8 +10,8 @@ import (
 // SeenBy is how the nodes whose copies follow look at the primary from outside: one of the ways is given.
 type SeenBy struct {
 	Exec     Command       `yaml:"exec,flow,omitempty" oneof:"way" doc:"The primary is well while the command ends with success. It runs as follow does, with UNDERSTUDY_ACTIVE_ADDRESS in its environment."`
-	HTTP     string        `yaml:"http,omitempty" oneof:"way" doc:"The primary is well while a GET of the URL is answered with a status from 200 to 399. $UNDERSTUDY_ACTIVE_ADDRESS, _HOST and _NODE stand for the primary's."`
-	TCP      string        `yaml:"tcp,omitempty" oneof:"way" doc:"The primary is well while host:port accepts a connection. $UNDERSTUDY_ACTIVE_ADDRESS, _HOST and _NODE stand for the primary's."`
+	HTTP     string        `yaml:"http,omitempty" oneof:"way" doc:"The primary is well while a GET of the URL is answered with a status from 200 to 399. $UNDERSTUDY_ACTIVE_ADDRESS, _PORT, _HOST and _NODE stand for the primary's."`
+	TCP      string        `yaml:"tcp,omitempty" oneof:"way" doc:"The primary is well while host:port accepts a connection. $UNDERSTUDY_ACTIVE_ADDRESS, _PORT, _HOST and _NODE stand for the primary's."`
 	Interval time.Duration `yaml:"interval" doc:"How long from the start of one look to the start of the next."`
 	Timeout  time.Duration `yaml:"timeout" doc:"How long a look may take before it has failed."`
 	Failures int           `yaml:"failures" doc:"How many failures in a row make a node report that the primary is not reachable."`
@@ -35,7 +35,7 @@ func (s *SeenBy) setDefaults() {
 }
 
 // seen are the variables that stand for the primary.
-var seen = []string{"UNDERSTUDY_ACTIVE_ADDRESS", "UNDERSTUDY_ACTIVE_HOST", "UNDERSTUDY_ACTIVE_NODE"}
+var seen = []string{"UNDERSTUDY_ACTIVE_ADDRESS", "UNDERSTUDY_ACTIVE_PORT", "UNDERSTUDY_ACTIVE_HOST", "UNDERSTUDY_ACTIVE_NODE"}
 
 func (s *SeenBy) check(p place) {
 	if s == nil {
@@ -60,6 +60,9 @@ func (s *SeenBy) check(p place) {
 func fillSample(p place, text string) string {
 	filled := false
 	text = Fill(text, func(name string) string {
+		if name == "UNDERSTUDY_ACTIVE_PORT" {
+			return "1"
+		}
 		filled = true
 		if !slices.Contains(seen, name) {
 			p.fault("%s is not known here: write one of %s", quoted("$"+name), oneOf(seen))

@@ -9,24 +9,20 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/printable"
 )
 
 // Size is a number of bytes, written as 50MiB.
 type Size int64
 
-// units are in the order in which String looks for the largest that fits.
-var units = []struct {
-	name  string
-	bytes uint64
-}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}}
-
 // String is the size in the largest unit that gives a whole number.
 func (s Size) String() string { return sizeText(uint64(s)) }
 
 func sizeText(bytes uint64) string {
-	for _, unit := range units {
-		if strings.HasSuffix(unit.name, "iB") && bytes > 0 && bytes%unit.bytes == 0 {
-			return strconv.FormatUint(bytes/unit.bytes, 10) + unit.name
+	for _, unit := range printable.SizeUnits {
+		if strings.HasSuffix(unit.Name, "iB") && bytes > 0 && bytes%unit.Bytes == 0 {
+			return strconv.FormatUint(bytes/unit.Bytes, 10) + unit.Name
 		}
 	}
 	return strconv.FormatUint(bytes, 10)
@@ -51,21 +47,14 @@ func (s *Size) UnmarshalText(text []byte) error {
 var errTooLarge = errors.New("is more than can be counted")
 
 func parseSize(text string) (uint64, error) {
-	number, unit := text, uint64(1)
-	for _, u := range units {
-		if rest, ok := strings.CutSuffix(text, u.name); ok {
-			number, unit = strings.TrimRight(rest, " "), u.bytes
-			break
-		}
-	}
-	n, err := strconv.ParseUint(number, 10, 64)
+	bytes, fits, err := printable.ParseSize(text)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%s is not a size such as 512KiB, 50MiB, 1GiB or a number of bytes%s", quoted(text), binaryUnit(text))
-	case n > math.MaxUint64/unit:
+	case !fits:
 		return 0, fmt.Errorf("%s %w", quoted(text), errTooLarge)
 	}
-	return n * unit, nil
+	return bytes, nil
 }
 
 // binaryUnit is the hint for those who write 50M or 50mib.

@@ -128,6 +128,10 @@ func TestBeforeTheFirstPromotionStatusShowsWhatEachCopyHas(t *testing.T) {
 			t.Errorf("to %s: %v", to, err)
 		}
 	}
+	s.del(folder + "/b") // a copy that cannot tell how far it goes has data as well
+	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "a", First: true}); err == nil || !strings.Contains(err.Error(), "the copy on a has no data, and that on d has some") {
+		t.Errorf("%v", err)
+	}
 	s.put(paths("plain").Copies(), election.Promotion{Token: 5}, 0)
 	s.claim("plain")
 	s.member("plain", "a", "standby", "")

@@ -14,6 +14,12 @@ type LeaseStatus struct {
 	Took    time.Duration // what the heartbeat that says so took; 0: not known
 }
 
+// ReadWish is what a client wants of the copy that it reads from, besides that it follows.
+type ReadWish struct {
+	Lag *uint64 // how far it may be behind the primary, as far as that one's heartbeats tell; nil: as far as its position command lets it
+	All bool    // it has every write that was acknowledged
+}
+
 // LocalStatus is how a service stands on the supervisor's own node.
 type LocalStatus struct {
 	Service string
@@ -25,8 +31,9 @@ type LocalStatus struct {
 	Why     string          // what is to be known besides
 	Token   int64           // of the newest term
 	By      election.Proof  // while it is active: how the previous active was known to be dead
-	// Follows tells, for a replicated service, why nobody should read from this node's copy; "": it follows the primary, and has its data.
-	Follows func() string
+	// Follows tells, for a replicated service, why nobody who wants that should read from this node's copy; "": it follows the primary, and has
+	// its data.
+	Follows func(ReadWish) string
 	// Copy tells, for a replicated service, how this node's copy is.
 	Copy func() CopyStatus
 }

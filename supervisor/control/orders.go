@@ -132,6 +132,8 @@ func takeBack(ctx context.Context, z znodes, service, id string) {
 			o.Restart = nil
 		case o.Reload != nil && o.Reload.ID == id:
 			o.Reload = nil
+		case o.Copy != nil && o.Copy.ID == id:
+			o.Copy = nil
 		default:
 			return o, false
 		}

@@ -81,6 +81,11 @@ func (l *SharedCluster) Restart(ctx context.Context, service, by string) error {
 	return l.alone(ctx, func(c *Cluster) error { return c.Restart(ctx, service, by) })
 }
 
+// OrderCopy is Cluster.OrderCopy.
+func (l *SharedCluster) OrderCopy(ctx context.Context, r CopyRequest) error {
+	return l.alone(ctx, func(c *Cluster) error { return c.OrderCopy(ctx, r) })
+}
+
 // Reload is Cluster.Reload.
 func (l *SharedCluster) Reload(ctx context.Context, service, by string) error {
 	return l.alone(ctx, func(c *Cluster) error { return c.Reload(ctx, service, by) })

@@ -104,7 +104,7 @@ func begins(h SwitchoverRequest, copies map[string]election.CopyReport, first bo
 		return nil
 	}
 	for _, node := range slices.Sorted(maps.Keys(copies)) {
-		if p := copies[node].Position; p != nil && *p != 0 {
+		if one := copies[node]; one.Same || one.Position != nil && *one.Position != 0 {
 			return refused("the copy on %s has no data, and that on %s has some (--force promotes it all the same)", h.To, node)
 		}
 	}

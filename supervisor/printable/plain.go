@@ -1,6 +1,10 @@
 package printable
 
-import "regexp"
+import (
+	"net"
+	"regexp"
+	"strconv"
+)
 
 // What others wrote is a name only if it cannot mean anything else in a command, an environment or a URL: it does not look like an option,
 // or like .. in a path, and does not end the text around it.
@@ -25,3 +29,12 @@ func IsHost(text string) bool { return isPlain(text, plainHost) }
 
 // IsAddress reports whether text is plainly a host with a port.
 func IsAddress(text string) bool { return isPlain(text, plainAddress) }
+
+// SplitPort parts a host from its port; port is "" where text is plainly a host alone, or neither.
+func SplitPort(text string) (host, port string) {
+	host, port, err := net.SplitHostPort(text)
+	if n, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || n == 0 || !IsHost(host) {
+		return text, ""
+	}
+	return host, port
+}

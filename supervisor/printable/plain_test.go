@@ -18,3 +18,14 @@ func TestPlainNamesMeanNothingElse(t *testing.T) {
 		}
 	}
 }
+
+func TestAPortIsParted(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"db-1": {"db-1", ""}, "10.0.0.1:6380": {"10.0.0.1", "6380"}, "[fd00::1]:6380": {"fd00::1", "6380"}, "fd00::1": {"fd00::1", ""}, "": {"", ""},
+		"a:b": {"a:b", ""}, "a:0": {"a:0", ""}, "a:65536": {"a:65536", ""}, "a:-1": {"a:-1", ""}, "a b:1": {"a b:1", ""}, "-h:1": {"-h:1", ""}, ":1": {":1", ""},
+	} {
+		if host, port := SplitPort(text); host != want[0] || port != want[1] {
+			t.Errorf("%q: %q, %q", text, host, port)
+		}
+	}
+}

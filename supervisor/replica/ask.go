@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
+	"understudy/supervisor/printable"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
@@ -26,8 +28,10 @@ func (a Active) environ(promoted bool) []string {
 	if promoted {
 		role = "active"
 	}
+	host, port := printable.SplitPort(a.Address)
 	return []string{
-		"UNDERSTUDY_ROLE=" + role, "UNDERSTUDY_ACTIVE_NODE=" + a.Node, "UNDERSTUDY_ACTIVE_HOST=" + a.Host, "UNDERSTUDY_ACTIVE_ADDRESS=" + a.Address,
+		"UNDERSTUDY_ROLE=" + role, "UNDERSTUDY_ACTIVE_NODE=" + a.Node, "UNDERSTUDY_ACTIVE_HOST=" + a.Host, "UNDERSTUDY_ACTIVE_ADDRESS=" + host,
+		"UNDERSTUDY_ACTIVE_PORT=" + port,
 	}
 }
 
@@ -79,27 +83,39 @@ func (a asking) role(ctx context.Context) (r CopyRole, why string) {
 	return Unknown, fmt.Sprintf("role: exit code %d%s", code, probe.LastLine([]byte(said)))
 }
 
+// hasAll is what a position command prints behind the number where the copy has every write that was acknowledged.
+const hasAll = " sync"
+
+// answer is what a copy says of its data.
+type answer struct {
+	position *uint64 // nil: it is not known, which is not 0
+	same     bool    // and yet nothing of it is lost
+	all      bool    // it has every write that was acknowledged
+	why      string  // there is no position
+}
+
 // nothingLost is what a position command prints where the program cannot tell how far its data goes, but has lost none of it since it could.
 const nothingLost = "same"
 
-// position asks how far the copy's data goes. nil: that is not known, which is not 0. same: nothing of it is lost.
-func (a asking) position(ctx context.Context) (p *uint64, same bool, why string) {
+// position asks how far the copy's data goes.
+func (a asking) position(ctx context.Context) answer {
 	said, code, err := a.run(ctx, a.conf.Replicated.Position)
 	switch {
 	case err != nil:
-		return nil, false, "position: " + err.Error()
+		return answer{why: "position: " + err.Error()}
 	case code != 0:
-		return nil, false, fmt.Sprintf("position: exit code %d%s", code, probe.LastLine([]byte(said)))
+		return answer{why: fmt.Sprintf("position: exit code %d%s", code, probe.LastLine([]byte(said)))}
 	case said == "":
-		return nil, false, "it has no position"
+		return answer{why: "it has no position"}
 	case said == nothingLost:
-		return nil, true, "it cannot tell its position"
+		return answer{same: true, why: "it cannot tell its position"}
 	}
-	n, err := strconv.ParseUint(said, 10, 64)
+	number, all := strings.CutSuffix(said, hasAll)
+	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
-		return nil, false, "position: no number" + probe.LastLine([]byte(said))
+		return answer{why: "position: no number" + probe.LastLine([]byte(said))}
 	}
-	return &n, false, ""
+	return answer{position: &n, all: all}
 }
 
 func (a asking) order(ctx context.Context, command config.Command) error {

@@ -59,6 +59,7 @@ type Copy struct {
 	state   state
 	unread  error // why the state cannot be read; then nothing is known of the data
 	outside outside
+	order   *order // of an operator, until it is done; nil: there is none
 }
 
 // Shown is what is known of a follower.
@@ -71,17 +72,20 @@ type Shown struct {
 	Toward   int64
 	Source   Source
 	Position *uint64 // the newest, while it follows
+	All      bool    // it had every write that was acknowledged then
 }
 
 // Follows tells why nobody should read from this copy; "": it follows the primary, and had its data when it was asked last. That is so
-// while ZooKeeper is gone, too.
-func (c *Copy) Follows() (why string) {
+// while ZooKeeper is gone, too. lag, unless it is nil, is how far it may be behind the primary's newest heartbeat; without one of late that
+// is not known. all: it had to have every write that was acknowledged.
+func (c *Copy) Follows(lag *uint64, all bool) (why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, late := c.shown, c.conf.Replicated.Interval+2*c.conf.Replicated.Timeout
+	lead := c.outside.lead
 	switch {
 	case c.held:
-		return "its copy is the primary, is about to be, or was"
+		return errPromoted.Error()
 	case c.run == nil || wait.Closed(c.run.Done()):
 		return errNotRuns.Error()
 	case s.Role != Follower || s.Why != "" || s.Ill != "":
@@ -92,6 +96,12 @@ func (c *Copy) Follows() (why string) {
 		return "it does not have the primary's data yet"
 	case time.Since(c.asked) > late:
 		return fmt.Sprintf("it has not reported its position for %v", time.Since(c.asked).Round(time.Second))
+	case all && !s.All:
+		return "it does not say that it has every acknowledged write"
+	case lag != nil && (lead.of != c.active || time.Since(lead.seen) > late):
+		return "it is not known how far the primary's data goes"
+	case lag != nil && lead.position > *s.Position && lead.position-*s.Position > *lag:
+		return fmt.Sprintf("it is %d behind the primary", lead.position-*s.Position)
 	}
 	return ""
 }
@@ -157,6 +167,9 @@ func (c *Copy) Learn(active Active) {
 	if changed {
 		c.active = active
 		c.turns()
+		if c.order != nil && c.order.do == DoReclone {
+			c.answer(errTurned)
+		}
 		if active.Node != "" && active != c.newest { // what was tried was for another one
 			c.newest, c.mending = active, mending{}
 		}
@@ -229,6 +242,7 @@ func (c *Copy) Hold(ctx context.Context, tree host.Tree) (*unit.CarriedRun, erro
 	}
 	c.held = true
 	c.hush()
+	c.answer(errPromoted)
 	closed := c.closed
 	if !closed {
 		c.want = p
@@ -287,7 +301,7 @@ func (c *Copy) forget(lease *unit.Lease) {
 
 // asking are the commands of the copy as it runs now. The caller holds mu.
 func (c *Copy) asking(active Active) asking {
-	return asking{unit: c.cfg.Unit, tree: c.tree, conf: c.conf, env: active.environ(false)}
+	return asking{unit: c.cfg.Unit, tree: c.tree, conf: c.conf, env: active.environ(false), token: active.Token}
 }
 
 // keepState keeps a state for good: what it is about happens afterwards.

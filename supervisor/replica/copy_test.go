@@ -48,7 +48,7 @@ func TestClientsReadFromACopyThatFollows(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {
 		expect := func(when, want string) {
 			t.Helper()
-			if got := c.Follows(); got != want {
+			if got := c.Follows(nil, false); got != want {
 				t.Errorf("%s: %q, want %q", when, got, want)
 			}
 		}
@@ -70,7 +70,7 @@ func TestClientsReadFromACopyThatFollows(t *testing.T) {
 		expect("back", "")
 		s.hang(true)
 		time.Sleep(13 * time.Second)
-		if why := c.Follows(); !strings.HasPrefix(why, "role: ") && !strings.HasPrefix(why, "it has not reported its position for ") {
+		if why := c.Follows(nil, false); !strings.HasPrefix(why, "role: ") && !strings.HasPrefix(why, "it has not reported its position for ") {
 			t.Errorf("when it does not answer: %q", why)
 		}
 		s.hang(false)
@@ -88,7 +88,7 @@ func TestClientsReadFromACopyThatFollows(t *testing.T) {
 		c.mu.Lock()
 		c.asked = c.asked.Add(-time.Minute)
 		c.mu.Unlock()
-		if why := c.Follows(); !strings.HasPrefix(why, "it has not reported its position for 1m") {
+		if why := c.Follows(nil, false); !strings.HasPrefix(why, "it has not reported its position for 1m") {
 			t.Errorf("silent for a minute: %q", why)
 		}
 		again.Era++ // ZooKeeper has lost its data, and the token is the same by chance
@@ -124,7 +124,7 @@ func TestACopyThatCannotTellHowFarItGoesMayHaveLostNothing(t *testing.T) {
 		}
 		c.Learn(other)
 		time.Sleep(2 * time.Second)
-		if got := c.Shown(); got.Followed != 0 || got.Position != nil || c.Follows() == "" {
+		if got := c.Shown(); got.Followed != 0 || got.Position != nil || c.Follows(nil, false) == "" {
 			t.Errorf("that is no proof that it has the primary's data: %+v", got)
 		}
 		s.is(false, "40")
@@ -185,7 +185,7 @@ func TestWhatAPrimaryHadIsKept(t *testing.T) {
 func TestAPrimaryWithoutTheLockIsKilled(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {
 		s.is(true, "5")
-		time.Sleep(5 * time.Second)
+		time.Sleep(5*time.Second + 500*time.Millisecond) // between two looks
 		if s.heard() != "start, start" || s.kills != 1 {
 			t.Errorf("%s, %d kills", s.heard(), s.kills)
 		}
@@ -269,8 +269,8 @@ func TestAFollowerThatWasIllIsNotIllForEver(t *testing.T) {
 		}
 		c.Free()
 		time.Sleep(5 * time.Second)
-		if got := c.Shown(); got.Ill != "" || got.Role != Follower || c.Follows() != "" {
-			t.Errorf("%+v: %s", got, c.Follows())
+		if got := c.Shown(); got.Ill != "" || got.Role != Follower || c.Follows(nil, false) != "" {
+			t.Errorf("%+v: %s", got, c.Follows(nil, false))
 		}
 	})
 }

@@ -48,3 +48,16 @@ func TestACopyWhoseRoleIsNotKnownIsMendedAsOneThatCannotFollow(t *testing.T) {
 		}
 	})
 }
+
+// What a previous run has left behind, such as a file, says nothing of a program that has not begun.
+func TestTheRoleOfACopyIsAskedOnceItsProgramHasBegun(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		c.Learn(other)
+		settles(t, s, 2*time.Second, "start, follow 10.0.0.2")
+		s.mu.Lock()
+		s.slow, s.marker = true, true
+		s.program.end(1)
+		s.mu.Unlock()
+		settles(t, s, time.Minute, "start, follow 10.0.0.2")
+	})
+}

@@ -69,6 +69,7 @@ func (c *Copy) Keep(ctx context.Context) {
 	}
 	c.mu.Lock()
 	c.closed = true
+	c.answer(errClosed)
 	resume := c.takeResume()
 	c.mu.Unlock()
 	if resume != nil {
@@ -98,7 +99,7 @@ func (c *Copy) sleep(ctx context.Context, d time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-c.poke:
-			if d == endless || c.isHeld() {
+			if d == endless || c.isHeld() || c.ordered() != nil {
 				return
 			}
 		}
@@ -157,7 +158,7 @@ func (c *Copy) makeTree(ctx context.Context) (host.Tree, error) {
 
 // orderly reports whether the program was stopped to be started again.
 func orderly(why error) bool {
-	return errors.Is(why, unit.ErrChanged) || errors.Is(why, errDiverges) || errors.Is(why, errCannotFollow)
+	return errors.Is(why, unit.ErrChanged) || errors.Is(why, errDiverges) || errors.Is(why, errOrdered) || errors.Is(why, errCannotFollow)
 }
 
 // ended reports whether nothing can be started in the tree any more: another node has had it killed, or the guardians were lost.
@@ -214,6 +215,10 @@ const proofPause = 10 * time.Millisecond
 func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	c.mu.Lock()
 	conf, resume := c.conf, c.takeResume()
+	orders := &obeying{c: c}
+	if resume == nil {
+		orders.newest = c.order
+	}
 	c.mu.Unlock()
 	c.show(func(s *Shown) { s.Ill = "" }) // that was said of other programs
 	run := c.cfg.Unit.Start(ctx, unit.RunConfig{
@@ -224,6 +229,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	c.mu.Lock()
 	c.run = run
 	c.mu.Unlock()
+	orders.run, orders.ready = run, run.Ready()
 	looking, enough := context.WithCancel(ctx)
 	var looks sync.WaitGroup
 	looks.Go(func() { c.keepLooking(looking, run) })
@@ -239,7 +245,19 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 		select {
 		case <-run.Done():
 			endLooking()
-			return c.stopped(ctx, run, tree, conf)
+			why := c.stopped(ctx, run, tree, conf)
+			orders.ended(why)
+			return why
+		case <-orders.ready:
+			orders.started()
+			continue
+		case failed := <-orders.checked:
+			orders.reload(failed)
+			continue
+		case <-orders.reloaded:
+			orders.reloaded = nil
+			c.answers(orders.newest, nil)
+			continue
 		case <-c.poke:
 		}
 		if c.wanted() {
@@ -256,6 +274,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 			run.End(unit.ErrChanged)
 		} else {
 			run.Reconfigure(asFollower(conf))
+			orders.look(ctx)
 		}
 	}
 }

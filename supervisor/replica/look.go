@@ -76,6 +76,9 @@ func (l *looking) look(ctx context.Context) bool {
 		l.run.End(errDiverges)
 		return false
 	}
+	if l.run.First() == nil { // a file of the previous run would be asked, and not the program
+		return false
+	}
 	role, why := a.role(ctx)
 	if ctx.Err() != nil {
 		return false
@@ -138,7 +141,7 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 func (l *looking) fails(f *failing, why string, counts bool) {
 	f.why, f.pause = why, min(max(2*f.pause, l.interval()), longestPause)
 	f.again = time.Now().Add(f.pause)
-	l.c.show(func(s *Shown) { s.Why, s.Position = why, nil })
+	l.c.show(func(s *Shown) { s.Why, s.Position, s.All = why, nil, false })
 	l.c.log.Warn("this node's copy cannot follow the primary, trying again", "active", l.active.Node, "error", why, "after", f.pause)
 	if counts {
 		f.times++
@@ -151,11 +154,12 @@ func (l *looking) fails(f *failing, why string, counts bool) {
 // inSync reports whether the copy has the data of the one that it follows.
 func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	c := l.c
-	p, _, why := a.position(ctx)
+	said := a.position(ctx)
+	p := said.position
 	if ctx.Err() != nil {
 		return false
 	}
-	c.show(func(s *Shown) { s.Position, s.Why = p, why })
+	c.show(func(s *Shown) { s.Position, s.All, s.Why = p, said.all, said.why })
 	if p == nil {
 		return false
 	}
@@ -180,6 +184,9 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	l.kept, l.keptAt = time.Now(), *p
 	if kept.Followed != active.Token || kept.Toward != 0 {
 		c.log.Info("this node's copy has the primary's data", "active", active.Node, "token", active.Token, "position", *p)
+	}
+	if o := c.ordered(); o != nil && o.do == DoReclone && o.cloned {
+		c.answers(o, nil)
 	}
 	return true
 }

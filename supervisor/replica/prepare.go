@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"understudy/supervisor/config"
@@ -83,7 +84,7 @@ func (c *Copy) remedy() (way string, command config.Command, needed bool) {
 		torn = byPrepare
 	}
 	switch {
-	case len(r.Reclone) > 0 && (c.mending.reclones || torn == byReclone):
+	case len(r.Reclone) > 0 && (c.mending.reclones || c.clones() || torn == byReclone):
 		way, command, needed = byReclone, r.Reclone, true
 	case len(r.Prepare) > 0:
 		way, command, needed = byPrepare, r.Prepare, c.state.Diverges || c.mending.doubtful || !c.state.has(c.active)
@@ -183,8 +184,14 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 	c.mu.Lock()
 	if err == nil {
 		c.mending = mending{why: c.mending.why, prepared: true, recloned: way == byReclone}
+		if c.order != nil && way == byReclone {
+			c.order.cloned = true
+		}
 	} else if c.mending.failed++; c.mending.failed >= a.conf.Replicated.Attempts {
 		c.mending.reclones = len(a.conf.Replicated.Reclone) > 0
+	}
+	if err != nil && c.clones() && way == byReclone {
+		c.answer(fmt.Errorf("reclone: %w", err))
 	}
 	c.mu.Unlock()
 	if err != nil && code == unchanged {

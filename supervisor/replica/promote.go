@@ -110,7 +110,7 @@ func (c *Copy) Attend(token int64) func(context.Context) error {
 				c.mu.Lock()
 				tied := c.state.Source != Source{}
 				c.mu.Unlock()
-				p, _, _ := a.position(ctx)
+				p := a.position(ctx).position
 				if p != nil {
 					c.reached(*p)
 					c.isAt(token, *p)

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
 	"understudy/supervisor/copies"
+	"understudy/supervisor/printable"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
@@ -37,6 +39,15 @@ type At struct {
 type outside struct {
 	primary *SeenPrimary // nil: it cannot tell
 	at      At
+	lead    lead
+}
+
+// lead is how far the primary elsewhere has told last that its data goes.
+type lead struct {
+	of       Active
+	position uint64
+	asked    time.Time // when it was, by that one's clock
+	seen     time.Time // when this node read that first; zero: it had told that before
 }
 
 // Sees is what this node sees of the primary that it follows; false: it cannot tell.
@@ -64,8 +75,15 @@ func (c *Copy) isAt(token int64, p uint64) {
 }
 
 // NoteLead keeps how far the data of a primary elsewhere goes, if nothing as new is known: should it come back with less, that is a loss.
-func (c *Copy) NoteLead(now copies.Lead) {
+// asked is when it was asked for that, by its own clock.
+func (c *Copy) NoteLead(of Active, position uint64, asked time.Time) {
+	now := copies.Lead{Node: of.Node, Era: of.Era, Token: of.Token, Position: position}
 	c.mu.Lock()
+	if l := &c.outside.lead; l.of != of { // that may be of any time
+		*l = lead{of: of, position: position, asked: asked}
+	} else if !l.asked.Equal(asked) {
+		*l = lead{of, position, asked, time.Now()}
+	}
 	was, unread := c.state.Saw, c.unread
 	c.mu.Unlock()
 	if unread != nil || was.Era == now.Era && cmp.Or(cmp.Compare(now.Token, was.Token), cmp.Compare(now.Position, was.Position)) <= 0 {
@@ -161,10 +179,14 @@ func (c *Copy) saw(now *SeenPrimary) {
 func (a asking) see(ctx context.Context, by config.SeenBy, active Active) error {
 	ctx, cancel := context.WithTimeout(ctx, by.Timeout)
 	defer cancel()
+	host, port := printable.SplitPort(active.Address)
+	if port == "" && strings.Contains(by.TCP+by.HTTP, "UNDERSTUDY_ACTIVE_PORT") {
+		return fmt.Errorf("%w: the address %s of %s has no port", errNotAsked, host, active.Node)
+	}
 	fill := func(text string) string {
 		return config.Fill(text, func(name string) string {
 			return map[string]string{
-				"UNDERSTUDY_ACTIVE_ADDRESS": active.Address, "UNDERSTUDY_ACTIVE_HOST": active.Host, "UNDERSTUDY_ACTIVE_NODE": active.Node,
+				"UNDERSTUDY_ACTIVE_ADDRESS": host, "UNDERSTUDY_ACTIVE_PORT": port, "UNDERSTUDY_ACTIVE_HOST": active.Host, "UNDERSTUDY_ACTIVE_NODE": active.Node,
 			}[name]
 		})
 	}

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -136,6 +137,19 @@ func TestTheWaysToLookAtThePrimary(t *testing.T) {
 		c.by.Timeout = 5 * time.Second
 		if err := (asking{}).see(t.Context(), c.by, primary); (err == nil) != c.well {
 			t.Errorf("%+v: %v", c.by, err)
+		}
+	}
+	for _, by := range []config.SeenBy{
+		{TCP: "$UNDERSTUDY_ACTIVE_ADDRESS:$UNDERSTUDY_ACTIVE_PORT"}, {HTTP: "http://$UNDERSTUDY_ACTIVE_ADDRESS:${UNDERSTUDY_ACTIVE_PORT}/n1"},
+	} {
+		by.Timeout = 5 * time.Second
+		if err := (asking{}).see(t.Context(), by, primary); !errors.Is(err, errNotAsked) {
+			t.Errorf("%+v: without a port nothing is known of it: %v", by, err)
+		}
+		there := primary
+		there.Address += ":" + port
+		if err := (asking{}).see(t.Context(), by, there); err != nil {
+			t.Errorf("%+v: %v", by, err)
 		}
 	}
 }

@@ -40,6 +40,9 @@ type stage struct {
 	refuses  bool           // to be moved
 	stubborn bool           // demote does nothing
 	lasting  bool           // its processes do not die
+	slow     bool           // a program takes a second to start
+	marker   bool           // role looks at a file, which a program removes at its start
+	reload   func()         // is told of SIGHUP; nil: that ends a program
 	cease    func()         // this supervisor ends
 	tells    *stage         // in whose place its commands act; nil: itself
 	said     []string       // what was run, but role and position
@@ -96,6 +99,9 @@ func (s *stage) End(ctx context.Context) error {
 }
 
 func (s *stage) Start(ctx context.Context, spec child.Spec) (host.Process, error) {
+	if s.slow && spec.Argv[0] == "program" {
+		time.Sleep(time.Second)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone {
@@ -109,13 +115,16 @@ func (s *stage) Start(ctx context.Context, spec child.Spec) (host.Process, error
 	switch spec.Argv[0] {
 	case "program":
 		s.said = append(s.said, "start")
-		s.program = a
+		s.program, s.marker = a, false
+		if a.reload = s.reload; s.mends["program"] != 0 {
+			a.end(s.mends["program"])
+		}
 		return a, nil
 	case "role":
 		if s.hangs {
 			return a, nil
 		}
-		if code = s.mends["role"]; s.primary {
+		if code = s.mends["role"]; s.primary || s.marker {
 			code = exitPrimary
 		}
 	case "look":
@@ -220,6 +229,7 @@ type actor struct {
 	code int
 
 	onKill int
+	reload func() // is told of SIGHUP, and it lives on; nil: it ends
 }
 
 func (a *actor) end(code int) {
@@ -232,7 +242,11 @@ func (a *actor) Pid() int                        { return 7 }
 func (a *actor) Done() <-chan struct{}           { return a.done }
 func (a *actor) AskLeftovers(syscall.Signal) int { return 0 }
 func (a *actor) Kill(context.Context) error      { a.end(a.onKill); return nil }
-func (a *actor) Signal(syscall.Signal) error {
+func (a *actor) Signal(sig syscall.Signal) error {
+	if sig == syscall.SIGHUP && a.reload != nil {
+		a.reload()
+		return nil
+	}
 	a.end(0)
 	return nil
 }

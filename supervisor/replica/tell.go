@@ -60,7 +60,8 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 		}
 		return t
 	}
-	p, same, why := a.position(ctx)
+	said := a.position(ctx)
+	p, same, why := said.position, said.same, said.why
 	t.Empty = p != nil && *p == 0
 	switch {
 	case same:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/printable"
 )
 
 // Any client that may write in ZooKeeper can write a report. Its address decides by whose data this node's copy may be replaced, so the
@@ -40,7 +41,8 @@ func believed(seen election.CopiesSeen, me string, others map[string]string) ele
 			doubt(one.Node, "it reports the address %q, and this config gives %q", one.Address, given)
 			continue
 		default:
-			one.Address, one.Host = given, given
+			one.Address = given
+			one.Host, _ = printable.SplitPort(given)
 		}
 		seen.Copies = append(seen.Copies, one)
 	}

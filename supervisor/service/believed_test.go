@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -36,6 +37,8 @@ type recorder struct {
 	forge func(node string, report any)                 // writes one
 	beat  func(node string, at election.At)             // is a node's heartbeat
 	frees func() verdictOf                              // frees the lock, and returns what comes of it
+	knows func(node string)                             // ZooKeeper's list has it
+	asks  func(from int)                                // how many positions it takes
 }
 
 func (r *recorder) Begin(uint64, []byte) error         { return nil }
@@ -52,7 +55,9 @@ func (r *recorder) Start(_ context.Context, spec child.Spec) (host.Process, erro
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := spec.Argv[0]
-	r.envs[name] = append(r.envs[name], slices.DeleteFunc(slices.Clone(spec.Env), func(v string) bool { return !strings.HasPrefix(v, "UNDERSTUDY_ACTIVE_") })...)
+	r.envs[name] = append(r.envs[name], slices.DeleteFunc(slices.Clone(spec.Env), func(v string) bool {
+		return !strings.HasPrefix(v, "UNDERSTUDY_ACTIVE_") && !strings.HasPrefix(v, "UNDERSTUDY_TOKEN=")
+	})...)
 	p := &spawned{done: make(chan struct{})}
 	if name != "program" {
 		p.end()
@@ -150,6 +155,8 @@ func follower(t *testing.T, others map[string]string, f func(tell func(holder st
 				return stat.Czxid
 			}
 			r.forge = func(node string, report any) { create(paths.Copies()+"/"+node, report) }
+			r.knows = func(node string) { create(paths.Known()+"/"+node, struct{}{}) }
+			r.asks = func(from int) { conf.Replicated.PositionsFrom = from }
 			r.beat = func(node string, at election.At) {
 				create(election.NodesDir("/understudy")+"/"+node, election.Node{Copies: map[string]election.At{"db": at}})
 			}
@@ -215,7 +222,7 @@ func TestTheEnvironmentOfCommandsHasPlainNamesAlone(t *testing.T) {
 				told := tell("b", report)
 				for command, env := range r.take() {
 					for _, v := range env {
-						if _, value, _ := strings.Cut(v, "="); value != "" {
+						if name, value, _ := strings.Cut(v, "="); value != "" && (name != "UNDERSTUDY_TOKEN" || value != "0") {
 							t.Errorf("%q: %s has %q", odd, command, v)
 						}
 					}
@@ -225,10 +232,11 @@ func TestTheEnvironmentOfCommandsHasPlainNamesAlone(t *testing.T) {
 				}
 			}
 		}
-		tell("b", election.CopyReport{Address: "10.0.0.1", Host: "db-1"})
+		told := tell("b", election.CopyReport{Address: "10.0.0.1:6380", Host: "db-1"})
+		token := "UNDERSTUDY_TOKEN=" + strconv.FormatInt(max(told.Toward, told.Followed), 10)
 		env := r.take()
-		for _, command := range []string{"prepare", "follow", "look"} {
-			for _, want := range []string{"UNDERSTUDY_ACTIVE_ADDRESS=10.0.0.1", "UNDERSTUDY_ACTIVE_HOST=db-1", "UNDERSTUDY_ACTIVE_NODE=b"} {
+		for _, command := range []string{"prepare", "follow", "position", "look"} {
+			for _, want := range []string{"UNDERSTUDY_ACTIVE_ADDRESS=10.0.0.1", "UNDERSTUDY_ACTIVE_PORT=6380", "UNDERSTUDY_ACTIVE_HOST=db-1", "UNDERSTUDY_ACTIVE_NODE=b", token} {
 				if command == "prepare" && env[command] == nil { // it follows what it may already have
 					continue
 				}
@@ -306,6 +314,20 @@ func TestWhatAPrimaryHadIsKnownToTheOthers(t *testing.T) {
 		r.forge("b", one)
 		if got := r.frees(); !strings.Contains(got.Why, "b: it has lost data: its position is 60, and was 70 while it was the primary") {
 			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// Two positions of three copies may be enough. With a fourth one, which ZooKeeper's list knows, each node says that they are not.
+func TestAFourthCopyMakesTwoPositionsDoubtful(t *testing.T) {
+	follower(t, nil, func(tell func(string, any) election.CopyReport, r *recorder) {
+		r.asks(2)
+		for _, node := range []string{"b", "c", "d"} {
+			r.knows(node)
+			got := tell("b", election.CopyReport{Address: "b"}).Doubt
+			if want := "2 positions of 4 copies show the newest data only where each write is on 3 copies"; strings.HasPrefix(got, want) != (node == "d") || node != "d" && got != "" {
+				t.Errorf("with %s: %q", node, got)
+			}
 		}
 	})
 }

@@ -25,6 +25,7 @@ import (
 // copyHere is this node's copy, over all sessions.
 type copyHere struct {
 	*replica.Copy
+	lasts   context.Context    // ends with Keep
 	cease   context.CancelFunc // ends Keep; nil: it has not begun
 	keeps   sync.WaitGroup
 	changed chan struct{} // capacity 1: there is something to tell
@@ -33,6 +34,8 @@ type copyHere struct {
 	vacant  time.Time
 	warned  time.Time
 	warning string
+
+	obeyed *obeyed // the newest order for this copy
 
 	saidSeen time.Time // when it was last told that others do not reach the primary
 	doubts   loglimit.Line
@@ -78,7 +81,7 @@ func (c *copyHere) begin() {
 		return
 	}
 	ctx, cease := context.WithCancel(context.Background())
-	c.cease = cease
+	c.lasts, c.cease = ctx, cease
 	c.keeps.Go(func() { c.Keep(ctx) })
 }
 

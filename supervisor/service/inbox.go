@@ -30,7 +30,7 @@ func newInbox(node *LocalNode, c Conf, u *unit.Unit, log hclog.Logger) *inbox {
 		lacks = nil
 	}
 	return &inbox{
-		news: n, given: given{news: n, conf: c}, intents: intents{node: node.Self.Node, log: log, news: n},
+		news: n, given: given{news: n, conf: c}, intents: intents{node: node.Self.Node, log: log, news: n, copy: make(chan struct{}, 1)},
 		precheck: precheck{
 			unit: u, lacks: lacks, due: make(chan struct{}, 1), found: finding{news: n}, lack: finding{news: n}, conf: c.Service,
 			probeDue: make(chan struct{}, 1), probed: finding{news: n},

@@ -19,6 +19,7 @@ type intents struct {
 	node string // this one
 	log  hclog.Logger
 	news news
+	copy chan struct{} // capacity 1: there may be another order for this node's copy
 
 	done   carriedOut // for the goroutine that serves, as the next two
 	reload reload
@@ -66,6 +67,7 @@ func (n *intents) learn(w election.Intents) {
 	n.mu.Unlock()
 	n.tell(was, w)
 	n.news.wake()
+	wait.Poke(n.copy)
 }
 
 // tell logs what operators have ordered since, and who: as whoever wrote it to ZooKeeper says.

@@ -7,13 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"understudy/supervisor/unit"
 )
-
-// reloadPatience is how long the programs have to live after their reload signal: it kills one that has no handler for it.
-const reloadPatience = time.Second
 
 // reload tells the programs to reload, unless their check has failed.
 func (t *stay) reload(ctx context.Context, failed error) {
@@ -21,7 +16,7 @@ func (t *stay) reload(ctx context.Context, failed error) {
 	t.run.checked = nil
 	if failed == nil {
 		t.run.programs.Reload(syscall.Signal(v.conf.ReloadSignal))
-		t.run.reloaded = time.After(reloadPatience)
+		t.run.reloaded = time.After(unit.ReloadPatience)
 		return
 	}
 	v.log.Warn("the reload check fails, so the program is not told to reload", "service", v.name, "why", failed)
@@ -43,20 +38,10 @@ func (t *stay) judgeReload(why error) {
 	if errors.As(why, &ended) && len(v.conf.Processes) > 1 {
 		who += "'s process " + ended.Name
 	}
-	v.inbox.intents.reload = reload{failed: failedReload(why, who, syscall.Signal(v.conf.ReloadSignal))}
-}
-
-// failedReload says what went wrong if a program has ended right after its reload signal.
-func failedReload(why error, who string, sig syscall.Signal) string {
-	var ended *unit.Ended
-	switch {
-	case !errors.As(why, &ended):
-		return ""
-	case ended.Status.Signal == sig:
-		return fmt.Sprintf("%s ended by %s within %v; it has no handler for its reload signal: set reload_signal, or use restart",
-			who, unix.SignalName(sig), reloadPatience)
+	v.inbox.intents.reload = reload{}
+	if failed := unit.FailedReload(why, who, syscall.Signal(v.conf.ReloadSignal)); failed != nil {
+		v.inbox.intents.reload.failed = failed.Error()
 	}
-	return fmt.Sprintf("%s ended within %v of its reload signal, %s: %s", who, reloadPatience, unix.SignalName(sig), unit.Describe(ended.Status))
 }
 
 // confirmFailure tells the command that has ordered a reload that it failed.

@@ -206,7 +206,7 @@ func (c *copyHere) watchLeader(ctx context.Context, all *election.Copies, every 
 		}
 		at, ok, err := all.At(ctx, of.Node)
 		if err == nil && ok && at.Token == of.Token { // else the next one finds it out
-			c.NoteLead(copies.Lead{Node: of.Node, Era: of.Era, Token: at.Token, Position: at.Position})
+			c.NoteLead(of, at.Position, at.Time)
 		}
 	}
 }

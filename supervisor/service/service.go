@@ -14,6 +14,7 @@ import (
 	"understudy/fencing"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/control"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
@@ -88,7 +89,8 @@ func New(node *LocalNode, conf Conf) *Service {
 	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
 	v.view = newView(v)
 	if v.copy = newCopyHere(node, conf, v); v.copy != nil {
-		v.view.follows, v.view.fails, v.view.copy = v.copy.Follows, v.copy.Fails, v.copy.local
+		v.view.fails, v.view.copy = v.copy.Fails, v.copy.local
+		v.view.follows = func(w control.ReadWish) string { return v.copy.Follows(w.Lag, w.All) }
 	}
 	return v
 }

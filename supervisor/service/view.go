@@ -21,9 +21,9 @@ type view struct {
 	conf     *Conf // as it is in force
 	mem      *memory
 	undead   *undead
-	owed     func() string // what is not undone, in words; "": nothing
-	follows  func() string // nil: the service is not replicated
-	fails    func() string // why the copy here cannot follow the primary; "": it is not known to fail
+	owed     func() string                 // what is not undone, in words; "": nothing
+	follows  func(control.ReadWish) string // nil: the service is not replicated
+	fails    func() string                 // why the copy here cannot follow the primary; "": it is not known to fail
 	copy     func() control.CopyStatus
 	intents  *intents
 

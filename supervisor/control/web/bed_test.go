@@ -167,6 +167,10 @@ func (c *fakeCluster) Reload(ctx context.Context, service, by string) error {
 	return c.order(ctx, service, "reload "+service+by)
 }
 
+func (c *fakeCluster) OrderCopy(ctx context.Context, r control.CopyRequest) error {
+	return c.order(ctx, r.Service, r.Do+" "+r.Service+" on "+r.Node+" by "+r.By)
+}
+
 func (c *fakeCluster) Drain(ctx context.Context, d control.Draining) (bool, []control.Departure, error) {
 	err := c.order(ctx, "db", fmt.Sprint("drain ", d.Node, d.Force, d.Why, d.By))
 	return true, []control.Departure{{Service: "db"}}, err

@@ -219,11 +219,11 @@ func (b *Board) serving(service string) (known bool, why string) {
 }
 
 // following tells whether clients may read from this node's copy of a replicated service, and else "no", which is all that anybody is told.
-func (b *Board) following(service string) (known bool, why string) {
+func (b *Board) following(service string, wish control.ReadWish) (known bool, why string) {
 	b.mu.Lock()
 	s, known := b.services[service]
 	b.mu.Unlock()
-	if s.Follows == nil || s.Follows() != "" {
+	if s.Follows == nil || s.Follows(wish) != "" {
 		why = "no"
 	}
 	return known, why

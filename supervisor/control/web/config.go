@@ -35,6 +35,7 @@ type cluster interface {
 	Switchover(ctx context.Context, h control.SwitchoverRequest) (to string, err error)
 	Restart(ctx context.Context, service, by string) error
 	Reload(ctx context.Context, service, by string) error
+	OrderCopy(ctx context.Context, r control.CopyRequest) error
 	Drain(ctx context.Context, d control.Draining) (changed bool, leaving []control.Departure, err error)
 	Undrain(ctx context.Context, node, by string) (changed bool, err error)
 	// Close gives up what the other calls keep from one to the next. They may be called again.

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,10 +64,38 @@ func TestClientsAreSentToACopyThatFollows(t *testing.T) {
 		b.board.State(control.LocalStatus{Service: "db", Role: "active", Ready: true, Health: "ok"})
 		check("no copy", 503, "no")
 		why := ""
-		b.board.State(control.LocalStatus{Service: "db", Role: "offline", Follows: func() string { return why }})
+		var wishes []string
+		b.board.State(control.LocalStatus{Service: "db", Role: "offline", Follows: func(w control.ReadWish) string {
+			wish := fmt.Sprint(w.All)
+			if w.Lag != nil {
+				wish += fmt.Sprint(" ", *w.Lag)
+			}
+			wishes = append(wishes, wish)
+			return why
+		}})
 		check("it follows, also without ZooKeeper", 200, "follower")
+		for path, want := range map[string]string{"/follower/db?lag=1MiB": "follower", "/follower/db?lag=0": "follower", "/sync/db": "sync"} {
+			if code, text := b.get(path); code != 200 || text != want+"\n" {
+				b.Errorf("%s: %d %q", path, code, text)
+			}
+		}
+		slices.Sort(wishes)
+		if got := strings.Join(wishes, ", "); got != "false, false 0, false 1048576, true" {
+			b.Errorf("it was asked %s", got)
+		}
+		for _, odd := range []string{"", "x", "-1", "1M", "99999999TiB", "%zz"} {
+			if code, text := b.get("/follower/db?lag=" + odd); code != 400 || !strings.HasPrefix(text, "lag is not a size") {
+				b.Errorf("lag=%s: %d %q", odd, code, text)
+			}
+		}
 		why = "FATAL: password of app is hunter2"
 		check("it does not, and only those who may read are told why", 503, "no")
+		if code, text := b.get("/sync/db"); code != 503 || text != "no\n" {
+			b.Errorf("%d %q", code, text)
+		}
+		if code, _ := b.get("/sync/x"); code != 404 {
+			b.Errorf("unknown: %d", code)
+		}
 	})
 }
 

@@ -36,11 +36,12 @@ const (
 )
 
 // orders are all that can be ordered.
-var orders = map[string][]string{aService: {"switchover", "pause", "resume", "restart", "reload"}, aNode: {"drain", "undrain"}}
+var orders = map[string][]string{aService: {"switchover", "pause", "resume", "restart", "reload", "reclone"}, aNode: {"drain", "undrain"}}
 
 // request is what the body of an order says.
 type request struct {
 	To     string `json:"to"`
+	Node   string `json:"node"` // whose copy of a replicated service
 	Force  bool   `json:"force"`
 	Reason string `json:"reason"`
 }
@@ -134,6 +135,10 @@ func parseRequest(kind, order string, body io.Reader) (request, error) {
 		return v, fmt.Errorf("the reason is %d bytes long: at most %d are allowed", len(v.Reason), election.LongestReason)
 	case !slices.Contains(orders[kind], order):
 		return v, &control.UnknownError{Kind: "order", Name: order, Known: orders[kind]}
+	case v.Node != "" && order != "restart" && order != "reload" && order != "reclone":
+		return v, errors.New("only restart, reload and reclone are of a node's copy (node)")
+	case v.Node == "" && order == "reclone":
+		return v, errors.New("a reclone needs the node whose copy it replaces (node)")
 	case order == "switchover", order == "drain" && v.To == "":
 	case v.To != "" || v.Force:
 		return v, errors.New("only a switchover has a target (to, force)")
@@ -180,11 +185,17 @@ func (c *clerk) do(ctx context.Context, kind, name, order, by string, v request)
 	if v.To != "" || v.Force {
 		log = log.With("to", v.To, "force", v.Force)
 	}
+	if v.Node != "" {
+		log = log.With("copy", v.Node)
+	}
 	log.Info("ordered over HTTP")
 	got := map[string]any{kind: name}
 	var err error
-	switch order {
-	case "switchover":
+	switch {
+	case v.Node != "":
+		got["node"] = v.Node
+		err = c.cluster.OrderCopy(ctx, control.CopyRequest{Service: name, Node: v.Node, Do: order, By: by})
+	case order == "switchover":
 		steps := []string{}
 		tell := func(step string) {
 			steps = append(steps, step)
@@ -192,14 +203,14 @@ func (c *clerk) do(ctx context.Context, kind, name, order, by string, v request)
 		}
 		got["active"], err = c.cluster.Switchover(ctx, control.SwitchoverRequest{Service: name, To: v.To, Force: v.Force, By: by, Tell: tell})
 		got["steps"] = steps
-	case "restart":
+	case order == "restart":
 		err = c.cluster.Restart(ctx, name, by)
-	case "reload":
+	case order == "reload":
 		err = c.cluster.Reload(ctx, name, by)
-	case "drain":
+	case order == "drain":
 		got["drained"] = true
 		got["changed"], got["services"], err = c.cluster.Drain(ctx, control.Draining{Node: name, By: by, Why: v.Reason, Force: v.Force})
-	case "undrain":
+	case order == "undrain":
 		got["drained"] = false
 		got["changed"], err = c.cluster.Undrain(ctx, name, by)
 	default:

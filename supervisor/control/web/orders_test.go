@@ -125,6 +125,9 @@ func TestOrdersAreCarriedOutAndLogged(t *testing.T) {
 			{"switchover", `{"to": "b", "force": true, "reason": "new disks"}`, `"active":"b"`, "switchover dbbtruea client"},
 			{"switchover", ``, `"steps":["a is asked"]`, "switchover dbfalsea client"},
 			{"restart", ``, `"took_ms":50000`, "restart dba client"},
+			{"restart", `{"node": "b"}`, `"node":"b"`, "restart db on b by a client"},
+			{"reload", `{"node": "b"}`, `"service":"db"`, "reload db on b by a client"},
+			{"reclone", `{"node": "b"}`, `"node":"b"`, "reclone db on b by a client"},
 			{"reload", `{}`, `"service":"db"`, "reload dba client"},
 		} {
 			b.cluster.change(func() { b.cluster.orders = nil })

@@ -133,6 +133,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /active/{service}", s.active)
 	mux.HandleFunc("GET /follower/{service}", s.follower)
+	mux.HandleFunc("GET /sync/{service}", s.sync)
 	permitted := func(pattern string, may func(http.ResponseWriter, *http.Request) bool, h http.HandlerFunc) {
 		mux.HandleFunc(pattern, s.access.addressed(func(w http.ResponseWriter, r *http.Request) {
 			if checksOnly(r) {

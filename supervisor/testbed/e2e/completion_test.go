@@ -44,9 +44,11 @@ func TestServicesAndNodesAreCompleted(t *testing.T) {
 	service := p.Options.Service
 	for _, c := range []struct{ command, rest, want string }{
 		{"status", "", service}, {"history", "", service}, {"switchover", "", service}, {"pause", "", service}, {"resume", "", service},
-		{"restart", "", service}, {"reload", "", service}, {"fence confirm", "", service}, {"drain", "", "a b"}, {"undrain", "", ""}, {"forget", "", ""},
+		{"restart", "", service}, {"reload", "", service}, {"reclone", "", service}, {"fence confirm", "", service}, {"drain", "", "a b"}, {"undrain", "", ""}, {"forget", "", ""},
 		{"switchover", service + " --to", "b"}, // not the active one
 		{"switchover", "--to", "b"},
+		{"reclone", service + " --node", "b"},
+		{"restart", service + " --node", "a b"},
 		{"switchover", service, ""},                // one is enough
 		{"fence confirm", service + " --node", ""}, // nobody's child may be running
 		{"status", "--timeout", ""},

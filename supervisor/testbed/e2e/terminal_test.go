@@ -147,7 +147,7 @@ func TestEveryCommandTellsWhenZooKeeperOrTheActiveDoesNotAnswer(t *testing.T) {
 	service, op := p.Options.Service, p.Lab.Here("op")
 	for _, words := range [][]string{
 		{"status"}, {"history"}, {"switchover", service}, {"pause", service}, {"resume", "--all"}, {"restart", service}, {"reload", service},
-		{"fence", "confirm", service, "--node", "a"},
+		{"fence", "confirm", service, "--node", "a"}, {"restart", service, "--node", "b"}, {"reclone", service, "--node", "b"},
 	} {
 		r := op.Ask(t, append(words, "--zk", "127.0.0.1:1,127.0.0.1:2", "--timeout", "400ms")...)
 		if r.Code != 3 || r.Out != "" || strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "127.0.0.1:1") || !strings.Contains(r.Err, "is --zk right?") {
@@ -196,4 +196,25 @@ func TestStatusWithoutAScreenPrintsEachChange(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(objects.Log()), "\n")
 		return len(lines) > 1 && strings.Contains(lines[len(lines)-1], `"active":"`+next.Node+`"`)
 	})
+}
+
+// Who has a copy cloned types the name of its node once more, on a terminal, and nothing is ordered until then.
+func TestACloneIsAskedForTwice(t *testing.T) {
+	p := newPlay(t, stage(t))
+	p.OnTwoHosts(t)
+	p.Role(t, "a", "active")
+	service := p.Options.Service
+	for typed, want := range map[string]string{"a\r": `"a" is not b: nothing is done`, "b\r": service + " is not replicated: it runs on its active node only"} {
+		term := p.Lab.Here("op").Terminal(t, 24, 200, nil, p.asking("reclone", service, "--node", "b")...)
+		kit.Until(t, soon, "it asks", func() bool {
+			return strings.Contains(term.Raw(), "The data of the copy of "+service+" on b is deleted, and replaced by the primary's. Type the node's name to confirm that: ")
+		})
+		term.Type(t, typed)
+		if code := term.ExitCode(t, soon); code != 1 || !strings.Contains(term.Raw(), want) {
+			t.Errorf("%q: exit code %d: %q", typed, code, term.Raw())
+		}
+	}
+	if r := p.Lab.Here("op").Ask(t, p.asking("reclone", service)...); r.Code != 2 || !strings.Contains(r.Err, "--node is missing") {
+		t.Errorf("without a node: %d %q", r.Code, r.Err)
+	}
 }

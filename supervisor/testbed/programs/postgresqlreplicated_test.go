@@ -211,6 +211,11 @@ func TestABaseBackupJoinsTheCopiesOfPostgreSQL(t *testing.T) {
 			t.Errorf("the base backup of %s was changed or replaced", h.Name)
 		}
 	}
+	last := r.others(p)[1]
+	r.order(t, "reclone", r.service, "--node", last.Name, "--yes")
+	if _, follows, err := r.state(last.Addr+r.port, p.Addr); !follows || !r.sups[last.Name].Says(cloned) {
+		t.Errorf("%s was to be cloned: it follows %v, %v", last.Name, follows, err)
+	}
 	now := r.primary(t)
 	r.l.Check(t, now.Addr+r.port)
 }

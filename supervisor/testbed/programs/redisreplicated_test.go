@@ -137,5 +137,30 @@ func TestAPrimaryOfRedisIsRestartedWhereItIs(t *testing.T) {
 	if now := r.failed(t, "restart", nil); now != p || slices.Equal(r.heads(p), before) {
 		t.Errorf("%s was the primary, and %s is; its server was %v, and is %v", p.Name, now.Name, before, r.heads(p))
 	}
-	r.upgrade(t, r.primary(t))
+	f := r.others(p)[0]
+	before = r.heads(f)
+	r.order(t, "reload", r.service, "--node", f.Name)
+	if now := r.heads(f); !slices.Equal(now, before) {
+		t.Errorf("%s has reloaded, and its server was %v, and is %v", f.Name, before, now)
+	}
+	r.order(t, "restart", r.service, "--node", f.Name)
+	if now := r.heads(f); len(now) != 1 || slices.Equal(now, before) {
+		t.Errorf("%s was restarted, and its server was %v, and is %v", f.Name, before, now)
+	}
+	if now := r.primary(t); now != p {
+		t.Errorf("%s was the primary, and %s is", p.Name, now.Name)
+	}
+	r.upgrade(t, p)
+
+	r.order(t, "pause", r.service) // as its help says, a primary that fails is promoted again, or another one is, when that ends
+	r.kill(t, p)
+	kit.Until(t, soon, "no node takes it, and all copies run", func() bool {
+		return !slices.ContainsFunc(r.hosts, func(h *kit.Host) bool {
+			primary, _, err := r.state(h.Addr+r.port, "")
+			m, _ := r.Member(r.service, h.Name)
+			return err != nil || primary || m.Role != "paused"
+		})
+	})
+	r.order(t, "resume", r.service)
+	r.primary(t)
 }

@@ -159,6 +159,39 @@ func TestTheFirstPromotionOfRedisKeepsTheDataThatIsThere(t *testing.T) {
 	}
 }
 
+// An operator's word is enough for the first promotion if a node is lost, and not for a copy without data.
+func TestAnOperatorBeginsWithACopyOfRedisThatHasData(t *testing.T) {
+	r := redisTrioWith(t, withAOF)
+	empty, full := r.hosts[0], r.hosts[1]
+	filled := redisWithData(t, withAOF)
+	if out, err := exec.Command("sh", "-c", "cp -a "+filled+"/. "+r.dirs[full.Name]+" && chown -R redis:redis "+r.dirs[full.Name]).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r.up(t, empty)
+	r.up(t, full)
+	kit.Until(t, soon, "they wait for the third one", func() bool {
+		return strings.Contains(r.whys(), "needs every node's report: 2 of 3 copies have reported their position")
+	})
+	first := func(h *kit.Host) kit.Result {
+		return h.Ask(t, "switchover", r.service, "--to", h.Name, "--first", "--zk", strings.Join(r.Servers, ","), "--root", r.root)
+	}
+	if said := first(empty); said.Code != 1 || !strings.Contains(said.Err, "the copy on "+empty.Name+" has no data, and that on "+full.Name+" has some") {
+		t.Errorf("%d %s%s", said.Code, said.Out, said.Err)
+	}
+	if said := first(full); said.Code != 0 {
+		t.Errorf("%d %s%s", said.Code, said.Out, said.Err)
+	}
+	r.up(t, r.hosts[2])
+	if p := r.primary(t); p != full {
+		t.Errorf("%s is promoted, and the data is on %s", p.Name, full.Name)
+	}
+	for _, h := range r.hosts {
+		if said := redis(t, h, "get", "before"); !strings.Contains(said, "there") {
+			t.Errorf("%s: %s", h.Name, said)
+		}
+	}
+}
+
 // redisWithData is the folder of a Redis that ran alone.
 func redisWithData(t *testing.T, line string) string {
 	t.Helper()

@@ -162,6 +162,12 @@ func (r *trio) reads(t *testing.T, primary *kit.Host) {
 		}) {
 			t.Errorf("%s is no %s: %s, %v", h.Name, part, text, err)
 		}
+		if part == "follower" && !kit.Reached(soon, func() bool {
+			_, err = watch.Get(t.Context(), http.DefaultClient, url+part+"/"+r.service+"?lag=1MiB")
+			return err == nil
+		}) {
+			t.Errorf("%s is not near enough: %v", h.Name, err)
+		}
 		if _, err := watch.Get(t.Context(), http.DefaultClient, url+other+"/"+r.service); err == nil || !strings.Contains(err.Error(), "503") {
 			t.Errorf("%s is %s, too: %v", h.Name, other, err)
 		}

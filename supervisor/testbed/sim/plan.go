@@ -303,10 +303,3 @@ func (p *Plan) String() string {
 	}
 	return b.String()
 }
-
-// has tells whether a kind of fault is planned.
-func (p *Plan) has(k Kind) bool {
-	return slices.ContainsFunc(p.Episodes, func(e Episode) bool {
-		return slices.ContainsFunc(e.Faults, func(f Fault) bool { return f.Kind == k })
-	})
-}
