@@ -73,7 +73,8 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		// A token that the previous active adds late changes nothing. Any other change makes it another case: no delay proves the death of a
 		// process that was seen alive, or undoes an effect, and an answer that was given before does not cover it.
 		now := *c.Previous
-		if now.Token = previous.Token; !bytes.Equal(encode(now), encode(previous)) {
+		now.Token = previous.Token
+		if !bytes.Equal(encode(now), encode(previous)) {
 			return ErrCrumbChanged
 		}
 	}

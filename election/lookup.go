@@ -70,7 +70,8 @@ func (n *names) dial(ctx context.Context, address string) (net.Conn, error) {
 	for under > 0 || len(known) == 0 && looking != nil {
 		select {
 		case d := <-results:
-			if under--; d.err == nil {
+			under--
+			if d.err == nil {
 				return d.conn, nil
 			}
 			failed = append(failed, d.err)
@@ -146,7 +147,8 @@ func (n *names) ask(host string, one *name) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if one.err = err; err == nil {
+	one.err = err
+	if err == nil {
 		last := one.addresses
 		one.addresses = slices.Clone(addresses)
 		if len(last) > 0 {

@@ -92,7 +92,8 @@ func (t *taking) count(ctx context.Context, crumbed bool) error {
 	if err := t.setBack(ctx); err != nil {
 		return err
 	}
-	if t.look = look; crumbed {
+	t.look = look
+	if crumbed {
 		t.look.Records = nil // the breadcrumb has it, and whoever deletes or overwrites that deletes it
 	}
 	return nil
@@ -172,7 +173,8 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 	}
 	t.newest = claim.Token
 	t.saw(claim.Token)
-	if claim.found, claim.record = o.clear, crumb.Name; !o.clear {
+	claim.found, claim.record = o.clear, crumb.Name
+	if !o.clear {
 		err = claim.reread(ctx)
 		t.unsure = err != nil
 	}

@@ -174,7 +174,8 @@ func (x exchange) reply(h jute.RequestHeader, body []byte, act action) {
 			})
 			return
 		}
-		if x.s.member.requests.settle(x.c); x.c.over {
+		x.s.member.requests.settle(x.c)
+		if x.c.over {
 			return // who left its leader has hung up
 		}
 	}

@@ -7,7 +7,8 @@ func (s *Server) Keep(id int64) (end func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, of := range s.all() {
-			if delete(of.db.sessions.kept, id); kept {
+			delete(of.db.sessions.kept, id)
+			if kept {
 				of.db.sessions.kept[id] = true
 			} else if timeout, ok := of.db.timeouts[id]; ok {
 				of.db.sessions.touch(id, timeout)
