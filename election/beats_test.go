@@ -126,7 +126,15 @@ func TestANodeThatComesBackTakesItsLockAtOnce(t *testing.T) {
 
 // Whoever proves that all of a dead supervisor's programs are dead frees its lock for all: nobody has anything to fence.
 func TestWhatIsProvedDeadIsFencedByNobody(t *testing.T) {
-	for _, effects := range [][]string{nil, {"address"}} {
+	for what, awaits := range map[string]func(*BreadCrumb){
+		"nothing":   func(*BreadCrumb) {},
+		"effects":   func(b *BreadCrumb) { b.Names = []string{"address"} },
+		"a process": func(b *BreadCrumb) { b.Leftover = Leftover{Known: true, Pid: 7} },
+		"others' promises": func(b *BreadCrumb) {
+			b.Failsafe = &Failsafe{Members: []Peer{{Node: "b", Machine: "m-b", Agent: "b:1"}}}
+		},
+		"a record by hand": func(b *BreadCrumb) { b.Name = "another" },
+	} {
 		inWorld(t, func(w *world) {
 			a, ends := w.holds("a")
 			crumb := &Crumb{a, Paths{"/understudy", "svc"}}
@@ -139,7 +147,10 @@ func TestWhatIsProvedDeadIsFencedByNobody(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				left.Names = effects
+				awaits(&left)
+				if _, _, err := (&History{a, crumb.paths.History()}).Record(ctx, Activation{Token: v.stat.Czxid, Start: time.Now()}, "", Ending{}); err != nil {
+					return err
+				}
 				return o.set(ctx, crumb.paths.Crumb(), encode(left), v.stat.Version)
 			})
 			w.silence(a)
@@ -151,6 +162,7 @@ func TestWhatIsProvedDeadIsFencedByNobody(t *testing.T) {
 				ended <- again.Open(w.Context(), func(ctx context.Context, s *Session) error {
 					c, _, err := s.NewCandidate(ctx, "svc", Race)
 					if err == nil {
+						c.Outlasting(func(*BreadCrumb) bool { return false })
 						_, err = c.Wait(ctx)
 					}
 					return err
@@ -165,10 +177,17 @@ func TestWhatIsProvedDeadIsFencedByNobody(t *testing.T) {
 				if took := w.now() - began; took > beatEvery(testLease) {
 					w.Errorf("claimed after %v", took)
 				}
-				if fences := b.Previous != nil; fences != (effects != nil) {
-					w.Errorf("effects %v are left: it fences: %v", effects, fences)
+				if fences := b.Previous != nil; fences != (what != "nothing") {
+					w.Errorf("%s: it fences: %v", what, fences)
 				}
-				return nil
+				if what != "nothing" {
+					return nil
+				}
+				_, lost, err := (&History{s, b.paths.History()}).Record(ctx, Activation{Token: b.Token, Start: time.Now(), Fenced: NoBreadcrumb}, LostTo(NoBreadcrumb), b.PreviousEnding(nil))
+				if lost == nil || lost.EndMax == nil {
+					w.Errorf("the history does not say that a was lost: %+v", lost)
+				}
+				return err
 			})
 			if err := <-ended; err != nil {
 				w.Error(err)

@@ -33,13 +33,13 @@ type pulse struct {
 type heartbeat struct {
 	sent  time.Duration
 	in    <-chan struct{} // the connection
-	past  OwnZnode        // as it was known then
 	reply chan beatReply
 }
 
 type beatReply struct {
 	stat *zk.Stat
 	err  error
+	in   <-chan struct{} // the connection by then
 }
 
 // beat sends heartbeats until ctx or the session ends.
@@ -80,7 +80,10 @@ func (s *Session) beat(ctx context.Context) {
 			return
 		}
 		now := s.cfg.Now()
-		if !looks && now-p.unansweredSince() >= every && s.dialer.server() != "" {
+		if s.dialer.server() == "" {
+			continue // what is sent without a connection is of use to nobody, and would wait for one
+		}
+		if !looks && now-p.unansweredSince() >= every && now-since >= 3*every {
 			looks, since = true, now
 			go func() { better <- s.granting(looking) }()
 		}
@@ -93,12 +96,12 @@ func (s *Session) beat(ctx context.Context) {
 // send sends one.
 func (p *pulse) send(ctx context.Context, in <-chan struct{}) {
 	s := p.s
-	h := heartbeat{sent: s.cfg.Now(), in: in, past: s.past.known(), reply: make(chan beatReply, 1)}
+	h := heartbeat{sent: s.cfg.Now(), in: in, reply: make(chan beatReply, 1)}
 	p.newest, p.in, p.underWay = h.sent, in, append(p.underWay, h)
 	data := s.Self.data()
 	go func() {
 		stat, err := within(ctx, s.client, s.LeaseLength(), func() (*zk.Stat, error) { return s.conn.Set(p.path, data, -1) })
-		h.reply <- beatReply{stat, err}
+		h.reply <- beatReply{stat, err, s.Resumed()}
 	}()
 }
 
@@ -132,10 +135,10 @@ func (p *pulse) answered(r beatReply) error {
 		p.broken = h.in == p.in
 		return nil
 	}
+	p.broken = false
 	s.extend(h.sent)
-	s.past.found(h.past, *r.stat, 1)
-	if s.Resumed() == h.in { // else it may be of the previous connection
-		s.past.looked(h.in)
+	if r.in == h.in { // else it may be of the previous connection
+		s.past.acked(*r.stat, h.in)
 	}
 	took := s.cfg.Now() - h.sent
 	slow := took > s.LeaseLength()/slowShare

@@ -173,6 +173,10 @@ func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
 	failed := errors.New("a process cannot be killed")
 	closes := func(_ context.Context, _ *world, s *Session) { s.Stop(errors.New("the guardians ended the lease")) }
+	unheard := func(ctx context.Context, w *world, _ *Session) {
+		defer w.zk.Cut(zkmem.Everyone, zkmem.Both)()
+		<-ctx.Done()
+	}
 	for name, c := range map[string]struct {
 		before   func(context.Context, *world, *Session)
 		elect    bool // a leader, which numbers its changes higher than all that were lost
@@ -181,7 +185,7 @@ func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
 	}{
 		"by its end":                                      {func(context.Context, *world, *Session) {}, true, nil, 1},
 		"although what runs stays":                        {func(context.Context, *world, *Session) {}, true, failed, 1},
-		"its lease was about to end":                      {func(ctx context.Context, w *world, _ *Session) { w.zk.Down(); <-ctx.Done() }, true, nil, 1},
+		"its lease was about to end":                      {unheard, true, nil, 1},
 		"its guardians have closed it":                    {closes, true, nil, 0},
 		"its guardians have closed it, the next is older": {closes, false, nil, 1},
 	} {

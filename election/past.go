@@ -41,21 +41,38 @@ func (p *past) resume(o OwnZnode) {
 	p.OwnZnode = o
 }
 
-// found compares the own znode as it is now with what was known before so many further writes of ours. Others may be under way: what was sent
-// before a look that found older data says nothing more.
-func (p *past) found(before OwnZnode, stat zk.Stat, writes int32) {
+// found compares the own znode as it is now, after so many further writes of ours.
+func (p *past) found(stat zk.Stat, writes int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if before.SetBacks != p.SetBacks {
-		return
-	}
-	older := writes > 0 && stat.Mzxid < before.Mzxid // a write of now is newer than all before
-	older = older || stat.Czxid < before.Czxid || stat.Czxid == before.Czxid && stat.Version < before.Version+writes
-	if older {
+	p.compare(stat, writes)
+}
+
+func (p *past) compare(stat zk.Stat, writes int32) {
+	older := writes > 0 && stat.Mzxid < p.Mzxid // a write of now is newer than all before
+	if older || stat.Czxid < p.Czxid || stat.Czxid == p.Czxid && stat.Version < p.Version+writes {
 		p.SetBacks++
 	}
-	if older || stat.Czxid > p.Czxid || stat.Czxid == p.Czxid && stat.Version > p.Version {
-		p.Czxid, p.Version, p.Mzxid = stat.Czxid, stat.Version, stat.Mzxid
+	p.take(stat)
+}
+
+func (p *past) take(stat zk.Stat) { p.Czxid, p.Version, p.Mzxid = stat.Czxid, stat.Version, stat.Mzxid }
+
+// acked takes a heartbeat that was sent and answered in one connection. The first one there shows what has become of all before. Of others under
+// way with it, any may have been carried out first.
+func (p *past) acked(stat zk.Stat, connection <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.checked != connection:
+		p.compare(stat, 1)
+		p.checked = connection
+		if p.news != nil {
+			close(p.news)
+			p.news = nil
+		}
+	case stat.Mzxid > p.Mzxid:
+		p.take(stat)
 	}
 }
 
@@ -65,20 +82,6 @@ func (p *past) forgotten() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.SetBacks++
-}
-
-// looked notes that the heartbeat was acknowledged in this connection.
-func (p *past) looked(connection <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.checked == connection {
-		return
-	}
-	p.checked = connection
-	if p.news != nil {
-		close(p.news)
-		p.news = nil
-	}
 }
 
 // in returns how often the data was set back, as far as is known in a connection, and what to wait for; nil: nothing.

@@ -46,12 +46,12 @@ func (s *Session) register(ctx context.Context) error {
 			}
 			continue
 		}
-		s.past.found(s.past.known(), v.stat, 0) // of our previous session, or of another supervisor that has our name
+		s.past.found(v.stat, 0) // of our previous session, or of another supervisor that has our name
 		over, left := other.meet(s, path, v, in)
 		if over {
 			s.Self.Say(func(n *Node) { n.Replaced = &LastBeat{SessionName(v.stat.EphemeralOwner), v.stat.Version} })
 			err := s.replace(ctx, path, s.Self.data(), v.stat.Version)
-			if err == nil && left <= 0 {
+			if err == nil && left <= 0 && s.Resumed() == in { // P1: else it was of another copy of the data, maybe
 				s.before.replace(v.stat.EphemeralOwner, s.cfg.Now()+left)
 			}
 			if err == nil && s.firstBeat(ctx, path) == nil {
@@ -59,7 +59,7 @@ func (s *Session) register(ctx context.Context) error {
 			}
 			continue // it has changed, or our answer was lost
 		}
-		patient, enough := context.WithTimeout(ctx, min(left, beatEvery(s.LeaseLength()))) // a connection without requests counts as stalled
+		patient, enough := context.WithTimeout(ctx, min(left, beatEvery(s.LeaseLength())))
 		err = s.await(patient, v.changed)
 		enough()
 		if err != nil && patient.Err() == nil || ctx.Err() != nil {

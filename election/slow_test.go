@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"understudy/election/jute"
 	"understudy/election/zkmem"
 )
 
@@ -65,4 +66,39 @@ func TestSlowAnswersEndNoLease(t *testing.T) {
 			_ = ended()
 		})
 	}
+}
+
+// P7: a refusal that says nothing about the connection, such as of a busy server, slows the heartbeats of that connection for no longer than itself.
+func TestHeartbeatsGoOnAfterARefusal(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			w.zk.Refuse(zkmem.Match{Op: jute.OpSetData}, jute.ThrottledOp)
+			time.Sleep(testLease)
+			defer w.zk.Delay(zkmem.Everyone, testLease/3)()
+			select {
+			case <-time.After(5 * testLease):
+			case <-ctx.Done():
+				w.Errorf("the lease has ended: %v", context.Cause(ctx))
+			}
+			return nil
+		})
+	})
+}
+
+// What is sent without a connection would wait for one, and be sent in front of the first heartbeat there.
+func TestNoHeartbeatsPileUpWithoutAConnection(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			s.ExtendByPromises(w.now() + time.Hour)
+			w.zk.Down()
+			time.Sleep(100 * testLease)
+			before := w.zk.Requests()[jute.OpSetData]
+			w.zk.Up()
+			time.Sleep(testLease)
+			if n := w.zk.Requests()[jute.OpSetData] - before; n < 1 || n > 2*int64(testLease/beatEvery(testLease)) {
+				w.Errorf("%d heartbeats in the first lease of a new connection", n)
+			}
+			return nil
+		})
+	})
 }

@@ -17,9 +17,14 @@ func beatEvery(lease time.Duration) time.Duration { return lease / 6 }
 // AfterLease is how long after a lease's end a watchdog may still end a program that outlives it. P1: by then OverAfter has not passed.
 func AfterLease(lease time.Duration) time.Duration { return lease / 25 }
 
-// Watchdog is the timeout, in whole seconds, of a hardware watchdog; 0: the lease is too short for one. It leaves two fifths of the lease in
-// which it may be fed: two heartbeats.
-func Watchdog(lease time.Duration) time.Duration { return (lease * 3 / 5).Truncate(time.Second) }
+// Watchdog is the timeout, in whole seconds, of a hardware watchdog; 0: the lease is too short for one. P7: it is fed as long as so much of a
+// lease is left, so that servers which take three fifths of it to answer reset nothing. A machine that stands still for longer is reset.
+func Watchdog(lease time.Duration) time.Duration {
+	if lease*3/5 < time.Second {
+		return 0
+	}
+	return max((lease * 2 / 5).Truncate(time.Second), time.Second)
+}
 
 // OverAfter is how long a node has to see a beat stand still before the lease that rests on it is over. A heartbeat that was acknowledged before
 // the first look was sent before it, so its lease has run out by then; one that is acknowledged later revives no lease. A twentieth is more than

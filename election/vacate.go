@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,12 +40,17 @@ func (t *taking) vacate(ctx context.Context, held *beat, trail view) error {
 	if !t.s.before.has(held.of.session) && (!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {
 		return nil
 	}
-	gone := []any{remove(t.paths.Lock())}
-	if t.s.before.wasDead(held.of.session) && crumb.Session == SessionName(held.of.session) && crumb.Name != "" && len(crumb.Union()) == 0 {
-		// P2: nothing of it is alive, or left. Who takes the lock next has nothing to fence, whichever node that is
-		gone = append(gone, &zk.DeleteRequest{Path: t.paths.Crumb(), Version: trail.stat.Version}, remove(t.paths.record(crumb.Name)))
+	gone := slices.Concat(t.look.unclaimed(), still.unmoved, []any{remove(t.paths.Lock())})
+	buried := t.s.before.wasDead(held.of.session) && crumb.Session == SessionName(held.of.session) && crumb.Name != "" && !crumb.Awaits() && !crumb.Failsafe.Binds()
+	if buried { // P2: nothing of it is alive, or left. Who takes the lock next has nothing to fence, whichever node that is
+		n := note{cmp.Or(crumb.Token, trail.stat.Czxid), EndedBy(time.Now())}
+		_ = t.s.set(InTurn(ctx), t.paths.History(), encode(n), -1) // the history is less exact without it
+		record := []any{&zk.DeleteRequest{Path: t.paths.Crumb(), Version: trail.stat.Version}, remove(t.paths.record(crumb.Name))}
+		_, err = t.s.multi(InTurn(ctx), slices.Concat(gone, record)...)
 	}
-	_, err = t.s.multi(InTurn(ctx), slices.Concat(t.look.unclaimed(), still.unmoved, gone)...)
+	if !buried || errors.Is(err, zk.ErrNoNode) { // or somebody has deleted the record's name by hand
+		_, err = t.s.multi(InTurn(ctx), gone...)
+	}
 	switch {
 	case err == nil:
 		t.s.log.Info("the node that has the lock sends no heartbeats: its lock is free now", "service", t.paths.Service, "node", held.of.node)

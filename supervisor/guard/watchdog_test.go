@@ -3,6 +3,8 @@ package guard
 import (
 	"testing"
 	"time"
+
+	"understudy/election"
 )
 
 // bowl is a guardian with a watchdog, and a tree under a lease for which it is armed.
@@ -143,5 +145,31 @@ func TestATreeThatHasMovedIsNotArmed(t *testing.T) {
 	}
 	if err := p.hear(time.Minute, Message{Op: OpUnwatch}); err != nil || len(p.parted) != 1 || !p.parted[0] {
 		t.Errorf("%v: the device is left without a farewell: %v", err, p.parted)
+	}
+}
+
+// P7: servers that take half a lease for each answer reset nothing.
+func TestSlowAcknowledgementsResetNoMachine(t *testing.T) {
+	for _, lease := range []time.Duration{3 * time.Second, 5 * time.Second, 10 * time.Second} {
+		const start = time.Hour
+		timeout := election.Watchdog(lease)
+		p := bowl(t, timeout, start+lease, &mortal{})
+		if err := p.hear(start, Message{Op: OpArm, Epoch: 1, Tree: 0, Grace: election.AfterLease(lease)}); err != nil {
+			t.Fatal(err)
+		}
+		fed := start
+		for now := start; now < start+4*lease; now += lease / 24 {
+			if all := p.run(t, now, now+lease/24); len(all) > 0 {
+				fed = all[len(all)-1]
+			}
+			if now >= start+lease*2/3 { // until then the servers were quick, and then nothing came for as long as an answer takes
+				if err := p.hear(now, Message{Op: OpExtend, Epoch: 1, Deadline: now + lease/2}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if now-fed > timeout {
+				t.Fatalf("lease %v: fed %v ago, reset after %v", lease, now-fed, timeout)
+			}
+		}
 	}
 }

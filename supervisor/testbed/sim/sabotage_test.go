@@ -217,7 +217,7 @@ var sabotagesOfTerms = []sabotage{
 		watchdogs,
 	}},
 	{"a watchdog too slow to be fed in time", []change{
-		{"election/timing.go", "return (lease * 3 / 5).Truncate", "return (2 * lease).Truncate"},
+		{"election/timing.go", "return max((lease * 2 / 5).Truncate", "return max((2 * lease).Truncate"},
 		watchdogs,
 	}},
 	{"open the watchdog beside a previous supervisor's leftovers" + weak, []change{

@@ -6,7 +6,7 @@ var sabotagesOfBeats = []sabotage{
 	}},
 	{"take a lock without a check that its node is silent", []change{
 		{"election/vacate.go", "(!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {\n", "lease < 0 {\n"},
-		{"election/vacate.go", "still.unmoved, gone)", "gone)"},
+		{"election/vacate.go", "still.unmoved, []any{remove(t.paths.Lock())})", "[]any{remove(t.paths.Lock())})"},
 		{"election/beats.go", "	if now >= w.since+OverAfter(cmp.Or(w.told, longest)) {\n", "	if longest > 0 {\n"},
 	}},
 	{"keep a lease on a znode that was made again", []change{
@@ -20,6 +20,6 @@ var sabotagesOfBeats = []sabotage{
 		{"election/vacate.go", "(!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {\n", "lease > 0 {\n"}, keepers,
 	}},
 	{"remove the record of a session whose programs may be alive", []change{
-		{"election/vacate.go", "if t.s.before.wasDead(held.of.session) && ", "if "},
+		{"election/vacate.go", "buried := t.s.before.wasDead(held.of.session) && ", "buried := "},
 	}},
 }
