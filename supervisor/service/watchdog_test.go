@@ -71,7 +71,7 @@ func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
 			if e := v.testStay(t.Context(), Session{}, k).arm(t.Context(), c.lease); e.Kind != c.want {
 				t.Errorf("%v, want %v", e.Kind, c.want)
 			}
-			whole := child.Watchdog{Path: "/dev/w", Timeout: 2 * time.Second, After: 160 * time.Millisecond}
+			whole := child.Watchdog{Path: "/dev/w", Timeout: time.Second, After: 160 * time.Millisecond}
 			if armed := k.got == whole; armed != c.armed {
 				t.Errorf("armed with %+v", k.got)
 			}
