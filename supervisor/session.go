@@ -160,7 +160,8 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	}
 	if s.cfg.Stuck != nil {
 		wg.Go(func() {
-			watchSteps(keeping, func() time.Duration { return 2 * t.LeaseLength() }, s.cfg.Machine.Now, s.deciding, s.cfg.Stuck)
+			deciding := func() []decider { return s.deciding(t.Over()) }
+			watchSteps(keeping, func() time.Duration { return 2 * t.LeaseLength() }, s.cfg.Machine.Now, deciding, s.cfg.Stuck)
 		})
 	}
 	defer wg.Wait()

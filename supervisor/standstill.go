@@ -13,9 +13,9 @@ type decider interface {
 	Step() (about any, atMost time.Duration)
 }
 
-// deciding are the services that have to move now. While promises hold the lease, whoever asks ZooKeeper may wait for any time.
-func (s *supervisor) deciding() (all []decider) {
-	if s.held.Load() {
+// deciding are the services that have to move now. While promises hold the session's lease, whoever asks ZooKeeper may wait for any time.
+func (s *supervisor) deciding(over error) (all []decider) {
+	if s.held.Load() && over == nil {
 		return nil
 	}
 	s.roster.mu.Lock()
