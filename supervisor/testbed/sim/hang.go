@@ -94,6 +94,7 @@ func (i *incarnation) hang(msg string) {
 	n.w.say("%s: a goroutine of supervisor %d hangs", n.name, i.number)
 	n.w.nemesis.noteFault(f.counted())
 	i.hung = true
+	n.hung = append(n.hung, time.Now())
 	n.w.mu.Unlock()
 	for i.alive() {
 		time.Sleep(n.w.plan.Timeout)

@@ -73,6 +73,7 @@ type node struct {
 	inc      *incarnation
 	births   int
 	thaws    []time.Time // of its supervisors
+	hung     []time.Time // when goroutines of theirs did that decide
 	covers   int         // sessions that expired while promises covered what runs
 	all      []*incarnation
 	down     time.Time // it is not started again before

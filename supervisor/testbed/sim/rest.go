@@ -73,6 +73,11 @@ func (n *node) woke(after, until time.Time) bool {
 	return slices.ContainsFunc(n.thaws, func(at time.Time) bool { return at.After(after) && !at.After(until) })
 }
 
+// hungBetween reports whether a goroutine that decides hung between two moments.
+func (n *node) hungBetween(after, until time.Time) bool {
+	return slices.ContainsFunc(n.hung, func(at time.Time) bool { return !at.Before(after) && !at.After(until) })
+}
+
 // apart looks whether the history has activations apart from each other, as their programs were. A node that slept proves a death late, whatever it
 // ended its programs for, and may find them dead before it finds its lease over. Who had proved it before may have slept as well, before its own
 // activation had an entry: then what its guardian noted of its own end took the place of what the previous one's had noted. Or it gave the lock
@@ -111,7 +116,8 @@ func (d death) or(p *proc) death {
 }
 
 // ends looks whether the last process of each activation ended when the history says. What an operator confirmed or deleted by hand is theirs
-// to know; a copy lives on as a follower; and a node that slept may find its programs dead late.
+// to know; a copy lives on as a follower; a node that slept may find its programs dead late; and a supervisor of which only the goroutine hangs
+// that decides sends heartbeats beside a dead program.
 func (c *checker) ends(v *serviceView) {
 	p := c.w.plan
 	if p.Replicated || v.setBack {
@@ -132,7 +138,8 @@ func (c *checker) ends(v *serviceView) {
 			least, most = a.End, a.End
 		}
 		rounded := max(p.Tick-2*time.Second, 0) // bounds assume ZooKeeper's default
-		late := least != nil && !longer && died.by.Before(least.Add(-endSlack-rounded)) && !c.w.nodes[c.w.indexOf(a.Node)].woke(died.by, *least)
+		n := c.w.nodes[c.w.indexOf(a.Node)]
+		late := least != nil && !longer && died.by.Before(least.Add(-endSlack-rounded)) && !n.woke(died.by, *least) && !n.hungBetween(a.Start, *least)
 		if late || most != nil && died.after.After(most.Add(endSlack)) {
 			c.broken("history", "the last process of %d on %s ended at %v, and the history says %v to %v: %s", a.Token, a.Node, died.by, least, most, a.Reason)
 		}
