@@ -103,13 +103,16 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 // Without positions_from all copies but one have to report, whichever nodes are away, until an operator has one of these forgotten.
 func TestCopiesOfNodesThatAreAwayAreWaitedForUntilTheyAreForgotten(t *testing.T) {
 	r := redisTrio(t, "      positions_from: 2 ", "      # positions_from: 2 ")
-	r.begin(t)
+	p := r.begin(t)
 	r.l.Stop()
-	p := r.primary(t)
+	left, lost := r.others(p)[0], r.others(p)[1]
+	kit.Until(t, soon, "the copy that will be left has all writes", func() bool { // the other follower may have acknowledged them
+		missing, _, _ := r.l.Missing(t, left.Addr+r.port)
+		return len(missing) == 0
+	})
 	for _, h := range r.hosts {
 		r.sups[h.Name].Stop(t)
 	}
-	left, lost := r.others(p)[0], r.others(p)[1]
 	r.up(t, left)
 	kit.Until(t, soon, "the status says for whom it waits", func() bool {
 		m, _ := r.Member(r.service, left.Name)
