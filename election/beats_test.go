@@ -242,7 +242,7 @@ func TestALockOfANodeThatSendsHeartbeatsIsNotTaken(t *testing.T) {
 				}
 				held.since -= testTimeout // as if it had been seen long ago
 				time.Sleep(2 * beatEvery(testLease))
-				if err := cand.taking.vacate(ctx, held, trail); err != nil {
+				if err := cand.taking.vacate(ctx, held, lock, trail); err != nil {
 					return err
 				}
 				if lock, err := s.exists(ctx, c.paths.Lock()); !lock.exists || err != nil {
@@ -252,6 +252,40 @@ func TestALockOfANodeThatSendsHeartbeatsIsNotTaken(t *testing.T) {
 			})
 			return nil
 		})
+	})
+}
+
+// P3: between the look at the lock of a silent node and that at the names another node takes it.
+func TestALockThatWasTakenMeanwhileIsNotTaken(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a, ends := w.holds("a")
+		w.silence(a)
+		w.within("b", func(ctx context.Context, s *Session) error {
+			cand, _, err := s.NewCandidate(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			lock, trail, err := cand.taking.readLock(ctx)
+			if err != nil {
+				return err
+			}
+			held := cand.taking.watchHolder(lock)
+			defer held.leave()
+			w.claims("c", func(ctx context.Context, _ *Session, c *Claim) error {
+				if err := held.look(ctx); err != nil {
+					return err
+				}
+				if cand.taking.look, err = s.names(ctx, c.paths); err != nil {
+					return err
+				}
+				if err := cand.taking.vacate(ctx, held, lock, trail); !unknown(err) {
+					w.Errorf("vacated: %v", err)
+				}
+				return c.verify(ctx)
+			})
+			return nil
+		})
+		ends()
 	})
 }
 

@@ -177,7 +177,7 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 	defer held.leave()
 	over := held.found()
 	if held != nil { // it may have been watched before, as that of a place in the queue
-		if err := c.taking.vacate(ctx, held, trail); err != nil {
+		if err := c.taking.vacate(ctx, held, lock, trail); err != nil {
 			return trail, err
 		}
 	}
@@ -189,7 +189,7 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 			if again != nil { // whether the holder may outlast ZooKeeper is being read
 				continue
 			}
-			if err := c.taking.vacate(ctx, held, trail); err != nil {
+			if err := c.taking.vacate(ctx, held, lock, trail); err != nil {
 				return trail, err
 			}
 		case ev := <-lock.changed:

@@ -27,7 +27,7 @@ func (t *taking) watchHolder(lock view) *beat {
 //
 // P3: the transaction succeeds only while the beat is as it was seen for longer than a lease, and while nobody has claimed since the look at
 // the names.
-func (t *taking) vacate(ctx context.Context, held *beat, trail view) error {
+func (t *taking) vacate(ctx context.Context, held *beat, lock, trail view) error {
 	crumb, err := ReadBreadCrumb(trail.data)
 	if trail.exists && (err != nil || crumb.Failsafe.Binds() && (t.outlasts == nil || t.outlasts(&crumb))) {
 		return nil
@@ -39,6 +39,9 @@ func (t *taking) vacate(ctx context.Context, held *beat, trail view) error {
 	}
 	if !t.s.before.has(held.of.session) && (!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {
 		return nil
+	}
+	if name, err := t.s.claimOf(ctx, t.look, lock.stat); err != nil || name == "" && len(t.look.Claims) > 0 {
+		return cmp.Or(err, errUnanswered) // P3: the names were looked at after the lock, and are of a later one
 	}
 	gone := slices.Concat(t.look.unclaimed(), still.unmoved, []any{remove(t.paths.Lock())})
 	buried := t.s.before.wasDead(held.of.session) && crumb.Session == SessionName(held.of.session) && crumb.Name != "" && !crumb.Awaits() && !crumb.Failsafe.Binds()

@@ -25,7 +25,7 @@ func historyCommand() *cobra.Command {
 		Long: "Shows the last activations, the newest first: when and where, how long the program was ready, how long the service was\n" +
 			"down before (GAP), why it ended, and how the previous node was proved dead (PROOF). A gap lasts from the death of the\n" +
 			"previous program until this one was ready; STARTUP is its last part, from the start of the program. A node that was\n" +
-			"lost wrote no end. Its program died between its last heartbeat and the end of its session: \"~2-10s\". \">6s\": at least\n" +
+			"lost wrote no end. Its program died between its last heartbeat and the loss of its lock: \"~2-5s\". \">6s\": at least\n" +
 			"that long. \"-\" means unknown or not needed. Times are those of the nodes' own clocks; --json has the tokens too.",
 		Example: "  understudy history db --zk zk1,zk2,zk3\n  understudy history --number 100 --json",
 		Args:    atMostOne,
