@@ -49,9 +49,6 @@ type note struct {
 	Ending
 }
 
-// usualTick is ZooKeeper's default tickTime. No server says its own.
-const usualTick = 2 * time.Second
-
 // departure is a candidate's knowledge of how the newest lock went.
 type departure struct {
 	token int64     // of its activation
@@ -92,8 +89,8 @@ func (c *Candidate) WatchLock(ctx context.Context) error {
 }
 
 // PreviousEnding bounds when the last program of the previous active died, by how its lock went. previous is what its breadcrumb said, if
-// it left one. A server ends a session that was silent for its timeout, rounded up to the next tick. The last sign of life is a
-// heartbeat, of which there are six in a lease. By the end of the session the lease is over: P3; or guardians ended it after a death.
+// it left one. The last sign of life is a heartbeat, of which there are six in a lease. When its lock goes the lease is over: P3; or guardians
+// ended it after a death.
 func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	d := c.left
 	if d.gone.IsZero() {
@@ -110,17 +107,9 @@ func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	if previous.Failsafe == nil { // else the program may have outlasted the lease
 		end.Max = utc(d.gone)
 	}
-	// A session that is there when its lock is gone was silent before: since then, or not longer than this node has seen.
-	if len(c.silent) > 0 {
-		if c.stood != nil {
-			end.Min = utc(c.stood.Add(-2 * beatEvery(lease))) // it may have been under way for a while
-		}
-		return end
-	}
-	// A new leader counts each session's silence from its own beginning, and its servers' clients have to connect again.
-	session := max(sessionTimeout(lease), 2*usualTick) // servers grant two ticks at least
-	if first := d.seen.Add(-session - usualTick); c.s.connected().Before(first) {
-		end.Min = utc(first)
+	// Whoever takes a lock may do so at any time after its node's last heartbeat: only who has seen that knows when it was.
+	if len(c.silent) > 0 && c.stood != nil {
+		end.Min = utc(c.stood.Add(-2 * beatEvery(lease))) // it may have been under way for a while
 	}
 	return end
 }

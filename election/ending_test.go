@@ -79,7 +79,7 @@ func (w *world) ending(left func(Ticket, Release)) (a Activation) {
 	return a
 }
 
-// A session that nobody closes ends a timeout after its last heartbeat, rounded up to a tick, and the lease that rests on that one ends before: so
+// Whoever has seen the last heartbeat knows when that was, and takes the lock when the lease that rests on it is over: so
 // the entry is bounded, and not by more.
 func TestAnEndThatNobodyWroteIsBoundedByTheLastHeartbeat(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -91,7 +91,7 @@ func TestAnEndThatNobodyWroteIsBoundedByTheLastHeartbeat(t *testing.T) {
 			t.Fatalf("no bounds: %+v", a)
 		case a.EndMin.After(died) || a.EndMax.Before(last.Add(testLease)):
 			t.Errorf("it died at %v, its program when the lease was over, and the bounds are %v and %v", died, a.EndMin, a.EndMax)
-		case a.EndMax.Sub(*a.EndMin) > usualTick+testTimeout+time.Second/10:
+		case a.EndMax.Sub(*a.EndMin) > testTimeout+time.Second/10:
 			t.Errorf("the bounds are wide: %v", a.EndMax.Sub(*a.EndMin))
 		case a.Reason != "lost" || a.End == nil:
 			t.Errorf("%+v", a)
@@ -187,7 +187,7 @@ func TestTheEndDuringAPauseIsBounded(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if end := cl.PreviousEnding(cl.Previous); end.Max == nil || end.Max.After(began.Add(testTimeout+usualTick+time.Second)) {
+			if end := cl.PreviousEnding(cl.Previous); end.Max == nil || end.Max.After(began.Add(testTimeout+2*time.Second+time.Second)) {
 				t.Errorf("%v after the pause began: %v", time.Since(began), end.Max)
 			}
 			if err := cl.Inscribe(ctx); err != nil {

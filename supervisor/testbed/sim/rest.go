@@ -137,9 +137,8 @@ func (c *checker) ends(v *serviceView) {
 			}
 			least, most = a.End, a.End
 		}
-		rounded := max(p.Tick-2*time.Second, 0) // bounds assume ZooKeeper's default
 		n := c.w.nodes[c.w.indexOf(a.Node)]
-		late := least != nil && !longer && died.by.Before(least.Add(-endSlack-rounded)) && !n.woke(died.by, *least) && !n.hungBetween(a.Start, *least)
+		late := least != nil && !longer && died.by.Before(least.Add(-endSlack)) && !n.woke(died.by, *least) && !n.hungBetween(a.Start, *least)
 		if late || most != nil && died.after.After(most.Add(endSlack)) {
 			c.broken("history", "the last process of %d on %s ended at %v, and the history says %v to %v: %s", a.Token, a.Node, died.by, least, most, a.Reason)
 		}
