@@ -43,8 +43,7 @@ type beat struct {
 	users int
 	idle  time.Duration // since when there are none
 	seen  bool          // once at least
-	moved bool          // a heartbeat was seen at since, and
-	older time.Duration // when it had last been seen not to be there
+	sent  time.Time     // when the newest heartbeat was, by its node's clock; zero: none was seen
 	sight sight
 	since time.Duration   // when the first answer came that showed this
 	last  time.Duration   // when the newest one came
@@ -186,6 +185,9 @@ func (w *beat) saw(v view, l look) {
 	if v.exists && v.stat.EphemeralOwner == w.of.session {
 		is = sight{v.stat.Czxid, v.stat.Mzxid, v.stat.Version}
 		w.told = max(w.told, leaseOf(v.data))
+		if n, err := decode[Node](v.data); err == nil {
+			w.sent = n.Sent
+		}
 	}
 	lease := cmp.Or(w.told, l.longest)
 	if next, err := decode[Node](v.data); err == nil && next.Replaced != nil && *next.Replaced == (LastBeat{SessionName(w.of.session), w.sight.version}) {
@@ -193,7 +195,6 @@ func (w *beat) saw(v view, l look) {
 	}
 	switch {
 	case !w.seen || is != w.sight || l.data != w.data, l.in != w.in && l.data.epoch == 0:
-		w.moved, w.older = w.seen && is != w.sight, w.last
 		w.since = l.now
 	case l.in != w.in || l.now-w.last > l.every*5/2:
 		w.since = max(w.since, l.now-OverAfter(lease)+lease/2)
@@ -205,8 +206,7 @@ func (w *beat) saw(v view, l look) {
 type stillness struct {
 	since   time.Duration
 	seen    bool            // else nothing is known yet
-	moved   bool            // a heartbeat was seen then, and
-	older   time.Duration   // when it had last been seen not to be there
+	sent    time.Time       // when its newest heartbeat was, by its node's clock; zero: none was seen
 	in      <-chan struct{} // the connection in which it was seen last
 	told    time.Duration   // the longest lease that its data has told; 0: none
 	unmoved []any           // checks that succeed as long as it is as it was seen last. One that is gone never comes back
@@ -216,7 +216,7 @@ type stillness struct {
 func (w *beat) still() stillness {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	now := stillness{since: w.since, seen: w.seen, moved: w.moved, older: w.older, in: w.in, told: w.told}
+	now := stillness{since: w.since, seen: w.seen, sent: w.sent, in: w.in, told: w.told}
 	if (w.sight != sight{}) {
 		now.unmoved = []any{&zk.CheckVersionRequest{Path: NodesDir(w.all.s.cfg.Root) + "/" + w.of.node, Version: w.sight.version}}
 	}

@@ -46,7 +46,7 @@ type Claim struct {
 	stakes     []string        // our znodes in the queue and among the preferred, deleted together with the lock
 	silent     []any           // checks that the previous active has sent no heartbeat until the last Delay
 	silentIn   <-chan struct{} // the connection in which that was seen; nil: it need not be silent
-	stood      *time.Time      // its last heartbeat was seen after that; nil: none was
+	stood      *time.Time      // when its last heartbeat was sent, by its own clock; nil: none was seen
 	provedOf   int64           // the session whose lease is proved to be over
 	provedOver time.Duration   // since when
 	lock       <-chan zk.Event
@@ -126,8 +126,8 @@ func (c *Claim) over(ctx context.Context, id int64, lease time.Duration) (time.D
 	}
 	over, now := still.since+OverAfter(lease), c.s.cfg.Now()
 	c.silent, c.silentIn = still.unmoved, still.in
-	if still.moved {
-		c.stood = utc(time.Now().Add(still.older - now))
+	if !still.sent.IsZero() {
+		c.stood = utc(still.sent)
 	}
 	if over <= now {
 		ok, err := c.Silent(ctx)

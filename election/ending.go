@@ -102,14 +102,12 @@ func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	case c.leased || d.token != c.PreviousToken: // its lock was deleted by hand, or its session closed, or nobody here has seen it go
 		return Ending{}
 	}
-	lease := time.Duration(previous.LeaseMs) * time.Millisecond
 	end := Ending{of: d.token}
 	if previous.Failsafe == nil { // else the program may have outlasted the lease
 		end.Max = utc(d.gone)
 	}
-	// Whoever takes a lock may do so at any time after its node's last heartbeat: only who has seen that knows when it was.
-	if len(c.silent) > 0 && c.stood != nil {
-		end.Min = utc(c.stood.Add(-2 * beatEvery(lease))) // it may have been under way for a while
+	if c.stood != nil && (end.Max == nil || c.stood.Before(*end.Max)) { // else the nodes' clocks disagree
+		end.Min = c.stood
 	}
 	return end
 }

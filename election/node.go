@@ -57,6 +57,7 @@ func (s *Self) data() []byte {
 		node.Warnings = slices.Concat([]string{slowness(s.slow)}, node.Warnings)
 	}
 	s.mu.Unlock()
+	node.Sent = time.Now().UTC()
 	for service, at := range ats {
 		if said, ok := at(); ok {
 			if node.Copies == nil {

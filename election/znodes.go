@@ -82,6 +82,8 @@ type Node struct {
 	// LeaseMs is how long after the sending of an acknowledged heartbeat its programs may run.
 	LeaseMs int64     `json:"lease_ms,omitempty"`
 	Since   time.Time `json:"since"`
+	// Sent is when the newest heartbeat was, by its own clock.
+	Sent time.Time `json:"sent,omitzero"`
 	// Replaced is the last beat of another session under this name, which this one has deleted.
 	Replaced *LastBeat `json:"replaced,omitempty"`
 	// Copies says, by service, how far this node's copies are.

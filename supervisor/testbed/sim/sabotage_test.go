@@ -203,7 +203,7 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/standby.go", "	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon\n", "	if false {\n"},
 	}},
 	{"do not look whether a service's goroutine moves", []change{
-		{"supervisor/session.go", "	if s.cfg.Stuck != nil {\n		wg.Go(func() { watchSteps(", "	if false {\n		wg.Go(func() { watchSteps("},
+		{"supervisor/session.go", "	if s.cfg.Stuck != nil {\n		wg.Go(func() {\n", "	if false {\n		wg.Go(func() {\n"},
 	}},
 	{"treat an action that may take its time as a standstill", []change{
 		{"supervisor/standstill.go", "stood-limit > atMost {", "atMost >= 0 {"},
