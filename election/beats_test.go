@@ -281,7 +281,10 @@ func TestALockThatWasTakenMeanwhileIsNotTaken(t *testing.T) {
 				if err := cand.taking.vacate(ctx, held, lock, trail); !unknown(err) {
 					w.Errorf("vacated: %v", err)
 				}
-				return c.verify(ctx)
+				if err := c.verify(ctx); err != nil {
+					w.Errorf("the new lock: %v", err)
+				}
+				return nil
 			})
 			return nil
 		})
