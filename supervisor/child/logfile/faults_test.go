@@ -267,7 +267,10 @@ func TestAPipeThatCannotBeClosedHoldsNobodyUp(t *testing.T) {
 // A directory that does not answer does not hold up the end of a log.
 func TestADirectoryThatHangsHoldsNobodyUp(t *testing.T) {
 	need.These(t, "fuse")
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "logs")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	l, err := Open(Config{Path: filepath.Join(dir, "app.log"), MaxSize: 100, Keep: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +282,10 @@ func TestADirectoryThatHangsHoldsNobodyUp(t *testing.T) {
 	if err := unix.Mount("hung", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd())); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = errors.Join(server.Close(), unix.Unmount(dir, unix.MNT_DETACH)) }) // all that hangs fails
+	t.Cleanup(func() {
+		_ = errors.Join(server.Close(), unix.Unmount(dir, unix.MNT_DETACH)) // all that hangs fails, and may go on in what lay below
+		soon(t, "the directory's end", func() bool { return os.RemoveAll(dir) == nil })
+	})
 	ran := make(chan error, 1)
 	go func() { ran <- l.Run(t.Context()) }()
 	say(t, l, "never written\n")
