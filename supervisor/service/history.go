@@ -27,7 +27,7 @@ type entry struct {
 	lost     *election.Activation // the one that this one took over from without a switchover, until it is logged how long nothing ran
 
 	quiet time.Time // no process lives since then, and none was started; zero: some may
-	left  time.Time // a stop saw the newest process end then, and something hung since; zero: it saw none
+	left  time.Time // a stop saw the newest program end then, and something hung since; zero: it saw none
 	down  time.Time // the programs were ready before that, and were not since; zero: they are, or never were
 	up    bool      // they were ready since they were started
 }
@@ -65,7 +65,15 @@ func (e *entry) fell() {
 	}
 }
 
-// rests notes that, and that they may be started again.
+// stopped notes when a stop saw the newest program end, and when it had proved that all are dead.
+func (e *entry) stopped(left, idle time.Time) {
+	e.left = left.UTC()
+	if e.quiet.IsZero() && !idle.IsZero() {
+		e.quiet = idle.UTC()
+	}
+}
+
+// rests notes that the last process was proved dead, and that they may be started again.
 func (e *entry) rests() {
 	e.fell()
 	since := e.quiet

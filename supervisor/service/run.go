@@ -361,7 +361,7 @@ func (t *stay) Clear(ctx context.Context) role.Event {
 // closeRun ends the goroutines that listen to the programs.
 func (t *stay) closeRun() {
 	if t.run.programs != nil {
-		t.term.entry.left = t.run.programs.Left().UTC()
+		t.term.entry.stopped(t.run.programs.Ended())
 		t.run.programs.Close()
 		t.run.programs = nil
 	}

@@ -57,7 +57,8 @@ type Run struct {
 	began    time.Duration  // on the boot clock; 0: in a previous image
 	watch    watch
 	owes     bool      // the guardians know how to undo what the programs do
-	left     time.Time // Stop saw the newest process end then; zero: it saw none
+	left     time.Time // Stop saw the newest program end then; zero: it saw none
+	idle     time.Time // Stop had proved all programs dead then, before it undid the first effects; zero: it had not
 
 	mu      sync.Mutex // guards the fields below
 	parts   []part     // in the order of their start
@@ -190,8 +191,8 @@ func (r *Run) Wait() error {
 	return r.why()
 }
 
-// Left is when Stop saw the newest process end, of a program or an undo; zero: it saw none.
-func (r *Run) Left() time.Time { return r.left }
+// Ended is when Stop saw the newest program end, and when it had proved that all are dead; zero: it did not.
+func (r *Run) Ended() (left, idle time.Time) { return r.left, r.idle }
 
 // First is the first program that was started, or nil.
 func (r *Run) First() host.Process {

@@ -168,6 +168,7 @@ func TestProgramsStartInTheirOrderAndStopInReverse(t *testing.T) {
 		}
 		run.Reload(unix.SIGHUP)
 		run.End(errors.New("enough"))
+		s.runs["undo"] = time.Second
 		if err := run.Wait(); err.Error() != "enough" || run.First() != s.actor("vip") {
 			t.Error(err, run.First())
 		}
@@ -177,7 +178,11 @@ func TestProgramsStartInTheirOrderAndStopInReverse(t *testing.T) {
 		if run.Outdated(now) {
 			t.Error("another signal takes a new start")
 		}
+		stopped := time.Now()
 		run.Stop(t.Context(), now, Cut{})
+		if left, idle := run.Ended(); !left.Equal(stopped) || !idle.Equal(stopped) || time.Since(stopped) < time.Second {
+			t.Errorf("no program runs since %v, %v, and the undo began then", left.Sub(stopped), idle.Sub(stopped))
+		}
 		run.Close()
 		u.Close()
 		want := "owe 7, start vip, start db, start web, start hook, kill hook, SIGHUP db, SIGHUP web, " +

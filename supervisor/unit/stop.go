@@ -44,8 +44,12 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 			}
 			continue
 		}
-		if i > 0 { // the last program's end is the tree's
-			s.kill(ctx, p)
+		if i == 0 { // the last program's end is the tree's
+			return
+		}
+		s.unproved = !s.kill(ctx, p) || s.unproved
+		if !s.unproved && !slices.ContainsFunc(r.parts[:i], func(p part) bool { return !p.Oneshot }) {
+			r.idle = time.Now()
 		}
 	}
 }
@@ -70,8 +74,9 @@ func (r *Run) StopsWithin(now config.Service) (d time.Duration) {
 // stopping is one call of Stop.
 type stopping struct {
 	*Run
-	cut   Cut
-	keeps bool // an undo has failed, or what it undoes may go on: those that are left wait for the tree's death
+	cut      Cut
+	unproved bool // a program, or what it left, may be alive
+	keeps    bool // an undo has failed, or what it undoes may go on: those that are left wait for the tree's death
 }
 
 // kill kills a program with all that it left, and reports whether that is proved dead.
@@ -93,7 +98,6 @@ func (s *stopping) undoNewest(ctx context.Context, name string) {
 	}
 	s.keeps = s.u.undo(ctx, d, 0, func(ctx context.Context, what string, spec child.Spec) error {
 		err := s.u.inTree(ctx, s.cfg.Tree, what, spec, d.Timeout)
-		s.left = time.Now()
 		if err != nil && s.cut.over() { // the tree's end interrupted it
 			return errCut
 		}

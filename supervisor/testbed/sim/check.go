@@ -191,7 +191,9 @@ func (c *checker) gone(p *proc) {
 	}
 	v := c.services[p.tree.service]
 	delete(v.living, p)
-	v.died[p.token] = v.died[p.token].or(p)
+	if !p.undoes() {
+		v.died[p.token] = v.died[p.token].or(p)
+	}
 	c.dropped(v, p)
 	if p.main {
 		c.w.say("%s: END %v", p.tree.node, p)

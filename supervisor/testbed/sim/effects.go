@@ -174,6 +174,9 @@ func (v *effectsView) ended(p *proc) {
 	}
 }
 
+// undoes reports whether a process is an undo's: nothing of the service runs in it.
+func (p *proc) undoes() bool { return p != nil && (p.program == undoCommand || p.parent.undoes()) }
+
 // off notes that a host has no power: only some effects survive that.
 func (v *effectsView) off(node string) {
 	if !v.w.plan.Survives {

@@ -61,7 +61,11 @@ func (ps *programs) natureOf(t *tree, program string) (nature, bool) {
 
 // helper is how a helper of a service behaves. World.mu is held.
 func (ps *programs) helper(what string, t *tree) nature {
-	n := nature{life: 1 + drawn(t.host.rng, helperLength), dies: drawn(t.host.rng, ps.plan.Dying)}
+	longest := helperLength
+	if what == undoCommand {
+		longest = max(longest, ps.plan.Undo/2)
+	}
+	n := nature{life: 1 + drawn(t.host.rng, longest), dies: drawn(t.host.rng, ps.plan.Dying)}
 	if bad := ps.ailing[ailment{t.service, what}]; bad != nil && (bad.node == "" || bad.node == t.node) {
 		n.code = 1
 		if bad.hangs {
