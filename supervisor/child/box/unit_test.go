@@ -21,6 +21,9 @@ func unitOf(t *testing.T) (dir string, in func(dir string, argv ...string) *exec
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(base, 0o755); err != nil { // the first supervisor on a machine makes it
+		t.Fatal(err)
+	}
 	dir, err = os.MkdirTemp(base, "unit-")
 	if err != nil {
 		t.Fatal(err)
