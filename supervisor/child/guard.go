@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -48,6 +49,8 @@ type Guard struct {
 	watchdog  watchdog
 	leftovers *box.Leftovers
 	reach     wait.Reach
+	making    atomic.Int32 // trees that are not known to the guardians yet
+	others    atomic.Int32 // open files when there was no tree
 
 	beforeSpawn func() // tests freeze here: after the last look at the lease, before the fork
 }

@@ -21,16 +21,35 @@ func TestNoTreeIsMadeWithoutRoomForItsProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		var trees []*Tree
-		for i := range 5 {
+		made := func(i int) (tree *Tree) {
 			tree, err := g.NewTree(t.Context(), 1, fmt.Sprint("svc", i), nil)
-			switch {
-			case i < 4 && err == nil:
-				trees = append(trees, tree)
-			case i < 4:
-				t.Fatal(err)
-			case err == nil || !strings.Contains(err.Error(), "open files, 120, suffices for 4 services: raise it"):
-				t.Errorf("the fifth: %v", err)
+			if err != nil && !strings.Contains(err.Error(), "open files, 120, suffices for 4 services: raise it") {
+				t.Error(err)
 			}
+			return tree
+		}
+		const atOnce = 8 // as a supervisor does that starts: some may be refused for others that are refused as well
+		all := make(chan *Tree)
+		for i := range atOnce {
+			go func() { all <- made(i) }()
+		}
+		for range atOnce {
+			if tree := <-all; tree != nil {
+				trees = append(trees, tree)
+			}
+		}
+		if len(trees) > 4 {
+			t.Fatalf("%d trees were made", len(trees))
+		}
+		for i := atOnce; len(trees) < 4; i++ {
+			tree := made(i)
+			if tree == nil {
+				t.Fatalf("no more than %d trees are made", len(trees))
+			}
+			trees = append(trees, tree)
+		}
+		if made(100) != nil {
+			t.Error("a fifth tree is made")
 		}
 		for _, tree := range trees {
 			if _, err := tree.Start(t.Context(), Spec{Argv: []string{"sleep", "1000"}}); err != nil {
@@ -40,7 +59,7 @@ func TestNoTreeIsMadeWithoutRoomForItsProgram(t *testing.T) {
 		if err := trees[0].End(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.NewTree(t.Context(), 1, "svc4", nil); err != nil {
+		if _, err := g.NewTree(t.Context(), 1, "another", nil); err != nil {
 			t.Errorf("there is room again: %v", err)
 		}
 	})

@@ -43,7 +43,8 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	if len(release) > wire.MaxPacket/2 {
 		return nil, wire.ErrPacketTooLarge
 	}
-	if err := g.crowded(); err != nil {
+	defer g.making.Add(-1)
+	if err := g.crowded(int(g.making.Add(1))); err != nil {
 		return nil, err
 	}
 	t := &Tree{guard: g}

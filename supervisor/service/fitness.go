@@ -87,10 +87,11 @@ func (p *precheck) stand(yes bool) {
 	}
 }
 
-// How often a candidate looks for what this machine lacks; for devices, which is cheap; and, without cause, whether a disk works, or one that
+// How often a candidate looks for what this machine lacks; for what it lacked; for devices, which is cheap; and, without cause, whether a disk works, or one that
 // failed works again, which is written to no more often.
 const (
 	checkLacksEvery   = time.Minute
+	checkMissingEvery = 10 * time.Second
 	checkDevicesEvery = 500 * time.Millisecond
 	checkDiskEvery    = 5 * time.Second
 )
@@ -112,7 +113,7 @@ func (p *precheck) checkOften(ctx context.Context) {
 		}
 		pause := every
 		if candidate && p.lacks != nil {
-			if asked || time.Since(looked) >= every {
+			if asked || lacking != "" && time.Since(looked) >= checkMissingEvery || time.Since(looked) >= every {
 				why, err := wait.Reached(ctx, &p.reach, func() (error, error) { return p.lacks(conf), nil }, nil)
 				switch {
 				case err != nil: // no answer is no reason to stand back
@@ -128,6 +129,9 @@ func (p *precheck) checkOften(ctx context.Context) {
 				tried = time.Now()
 			}
 			now := fitness{known: true, why: lacking}
+			if lacking != "" { // it may be there again, and no other node may have it
+				pause = min(pause, checkMissingEvery)
+			}
 			if disk != nil && lacking == "" { // nothing could be started
 				now.why = "cannot note how to undo it: " + disk.Error()
 				pause = min(pause, checkDiskEvery)

@@ -51,7 +51,7 @@ func TestANodeThatLacksSomethingDoesNotStand(t *testing.T) {
 			t.Errorf("bar %v, %q", bar, why)
 		}
 		lack.Store(nil)
-		time.Sleep(checkLacksEvery + time.Second)
+		time.Sleep(checkMissingEvery + time.Second)
 		if _, bar, why := n.bar(conf); bar != role.NoBar {
 			t.Errorf("bar %v, %q", bar, why)
 		}
