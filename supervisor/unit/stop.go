@@ -40,6 +40,9 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 			if len(p.Undo) > 0 {
 				// P2: what it has begun may have its effect later, or what it has left
 				s.keeps = s.keeps || !succeeded(p.process) && !s.kill(ctx, p)
+				if r.idle.IsZero() && !s.unproved && !slices.ContainsFunc(r.parts[:i], func(p part) bool { return !p.Oneshot }) {
+					r.idle = time.Now()
+				}
 				s.undoNewest(ctx, p.Name)
 			}
 			continue
@@ -48,9 +51,6 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 			return
 		}
 		s.unproved = !s.kill(ctx, p) || s.unproved
-		if !s.unproved && !slices.ContainsFunc(r.parts[:i], func(p part) bool { return !p.Oneshot }) {
-			r.idle = time.Now()
-		}
 	}
 }
 
