@@ -10,7 +10,8 @@ import (
 
 // Control holds the orders of operators for a service.
 type Control struct {
-	Paused     bool        `json:"paused,omitempty"` // nobody is promoted
+	Paused     bool        `json:"paused,omitempty"`  // nobody is promoted
+	Stopped    bool        `json:"stopped,omitempty"` // and whoever is active stops
 	Why        string      `json:"why,omitempty"`
 	By         string      `json:"by,omitempty"`
 	Since      *time.Time  `json:"since,omitempty"`
@@ -60,9 +61,12 @@ func (c Control) Forces(node string) bool {
 	return c.Switchover != nil && c.Switchover.Force && c.Switchover.To == node
 }
 
-// Words describe a pause.
+// Words describe a pause or stop.
 func (c Control) Words() string {
 	words := "paused"
+	if c.Stopped {
+		words = "stopped"
+	}
 	if c.By != "" {
 		words += " by " + c.By
 	}
@@ -74,7 +78,7 @@ func (c Control) Words() string {
 
 // Merge writes the orders over old ones, and keeps keys that only other versions know.
 func (c Control) Merge(old []byte) []byte {
-	return merge(old, c, "paused", "why", "by", "since", "switchover", "restart", "reload", "copy", "confirmed")
+	return merge(old, c, "paused", "stopped", "why", "by", "since", "switchover", "restart", "reload", "copy", "confirmed")
 }
 
 // LongestReason is how many bytes of a text of an order count: each node logs it, and each status shows it.
@@ -105,6 +109,7 @@ func ParseControl(data []byte) Control {
 		return Control{Paused: true, Why: "the control znode cannot be read"}
 	}
 	cut(&c.Why, &c.By)
+	c.Stopped = c.Stopped && c.Paused // one that does not know the word has resumed it
 	c.Restart.cut()
 	c.Reload.cut()
 	if c.Switchover != nil {

@@ -12,6 +12,9 @@ import (
 
 // flagError puts what is wrong with a flag into words.
 func flagError(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); !cmd.HasParent() && len(args) > 0 { // its flags are none of ours
+		return subcommand(cmd, args)
+	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		flag, value := invalid.GetFlag(), invalid.GetValue()
 		why := ""

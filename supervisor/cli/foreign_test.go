@@ -95,7 +95,7 @@ func TestNothingIsDoneForAConfigThatAnotherUserWrote(t *testing.T) {
 // configCommands are all command lines that take a config.
 func configCommands(cmd *cobra.Command, words []string) func(yield func(string) bool) {
 	needs := map[string]string{ // beside the config
-		"history": "s", "logs": "s", "switchover": "s", "pause": "s", "resume": "s", "drain": "n", "undrain": "n", "forget": "s", "restart": "s",
+		"history": "s", "logs": "s", "switchover": "s", "pause": "s", "resume": "s", "stop": "s", "start": "s", "drain": "n", "undrain": "n", "forget": "s", "restart": "s",
 		"reload": "s", "reclone": "s --node n", "fence confirm": "s --node n",
 	}
 	return func(yield func(string) bool) {

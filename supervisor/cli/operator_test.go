@@ -92,6 +92,8 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"run --config /no/such --agent-secret /no/such", 2, "goes with a COMMAND"},
 		{"run --zk " + zk + " --agent-secret /no/such --agent-listen :1 -- sleep 1", 2, "--agent-secret: /no/such: no such file or directory (openssl rand -hex 32 > /no/such makes one"},
 		{"pause db --all --zk " + zk, 2, "give a service or --all, not both"},
+		{"failover db --zk " + zk, 2, `unknown command "failover" (did you mean "switchover"?)`},
+		{"stop db --zk " + zk, 1, `no service "db"`},
 		{"resume --zk " + zk, 2, "resume takes one service, or --all"},
 		{"copy /no/such/file", 1, "/no/such/file: the folder /no/such does not exist"},
 		{"fence kill-local", 2, "--target is missing"},

@@ -66,6 +66,8 @@ func judged(v control.ServiceStatus) (code int, words string) {
 		}
 	}
 	switch {
+	case v.Active == "" && v.Stopped:
+		code, words = exitPaused, v.Order
 	case v.Active == "":
 		code, words = exitDown, "no node is active"
 	case code == 0 && v.Paused:

@@ -73,9 +73,9 @@ func TestServersAreReadFromOneWord(t *testing.T) {
 }
 
 func TestNearestWordIsFound(t *testing.T) {
-	words := []string{"command", "election", "stop_timeout", "env"}
+	words := []string{"command", "election", "stop_timeout", "env", "address"}
 	for word, want := range map[string]string{
-		"comand": "command", "COMMAND": "command", "electoin": "election", "stoptimeout": "stop_timeout", "evn": "env",
+		"comand": "command", "COMMAND": "command", "electoin": "election", "stoptimeout": "stop_timeout", "evn": "env", "VIP": "address", "ExecStart": "command", "virtual_ipaddress": "address",
 		"colour": "", "": "", "x": "", strings.Repeat("command", 20): "",
 	} {
 		if got := DidYouMean(word, words); got != "" != (want != "") || !strings.Contains(got, want) {

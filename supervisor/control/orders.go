@@ -18,24 +18,79 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 	if _, err := c.Services(ctx, service); err != nil {
 		return false, err
 	}
-	var handing *election.Switchover
+	var found election.Control
 	err = c.order(ctx, service, func(old election.Control) (election.Control, bool) {
+		found = old
 		differs := old.Paused != paused
-		handing = nil
-		if old.Switchover != nil && paused && differs && time.Now().Before(old.Switchover.Deadline) {
-			handing = old.Switchover
+		if !differs || old.Stopped || paused && underWay(old.Switchover) {
 			return old, false
 		}
-		changed = changed || differs
+		changed = true
 		now := time.Now().UTC()
 		old.Paused, old.By, old.Why, old.Since = paused, by, why, &now
-		return old, differs
+		return old, true
 	})
-	if err == nil && handing != nil {
+	handing := found.Switchover
+	switch {
+	case err == nil && !paused && found.Stopped:
+		return false, refused("%s is %s: `understudy start %s`", service, found.Words(), service)
+	case err == nil && !changed && paused && !found.Paused:
 		return false, refused("%s has ordered that %s give %s to %s, and a pause now could leave no node active: pause it when that is done, after %v at the latest",
 			handing.By, handing.From, service, cmp.Or(handing.To, "the first node that can"), time.Until(handing.Deadline).Round(time.Second))
 	}
 	return changed, err
+}
+
+func underWay(s *election.Switchover) bool { return s != nil && time.Now().Before(s.Deadline) }
+
+// Stop has the active node stop the service, and nobody start it again; or has a node start it.
+func (c *Cluster) Stop(ctx context.Context, service string, stopped bool, by, why string) (changed bool, err error) {
+	v, err := c.one(ctx, service)
+	if err == nil && stopped && len(v.Copies) > 0 {
+		err = refused("a copy of %s runs on every node: stop their supervisors, first those of the followers", service)
+	}
+	if err != nil {
+		return false, err
+	}
+	err = c.order(ctx, service, func(old election.Control) (election.Control, bool) {
+		if old.Stopped == stopped {
+			return old, false
+		}
+		changed = true
+		now := time.Now().UTC()
+		old.Paused, old.Stopped, old.By, old.Why, old.Since = stopped, stopped, by, why, &now
+		return old, true
+	})
+	return changed, err
+}
+
+// Settled waits until a service that was stopped is active nowhere, or one that was started is active.
+func (c *Cluster) Settled(ctx context.Context, service string, stopped bool) (v ServiceStatus, err error) {
+	for {
+		asked := time.Now()
+		switch now, err := c.one(ctx, service); {
+		case err != nil && ctx.Err() == nil:
+			return v, err
+		case err != nil:
+			return v, late(cutOff(ctx, asked, err), v.wants())
+		default:
+			v = now
+		}
+		switch {
+		case stopped && v.Active == "" && v.Lock == "", !stopped && v.Active != "":
+			return v, nil
+		case !wait.For(ctx, departing):
+			return v, late(context.Cause(ctx), v.wants())
+		}
+	}
+}
+
+// wants is what keeps a service from being as it was ordered.
+func (v ServiceStatus) wants() string {
+	if len(v.Problems) > 0 {
+		return v.Problems[0].What
+	}
+	return "it is active on " + v.Active
 }
 
 // ErrFailed says that a reload did harm.

@@ -107,6 +107,10 @@ func whole(v ServiceStatus) (problems []Problem) {
 		add(Fault, "DOWN: the lock belongs to no session, so no node can take it. It was made by hand. Delete "+v.Stray+".", "", Remedy{})
 	}
 	switch {
+	case v.Stopped && v.Active == "":
+		add(Warning, "No node runs it, because it is "+v.Order+".", "To start it:", remedy("understudy start", "", v.Service))
+	case v.Stopped:
+		add(Warning, "It is being stopped ("+v.Order+").", "", Remedy{})
 	case v.Paused && v.Active == "":
 		add(Fault, "DOWN: automatic takeovers are off ("+v.Order+"), so no node starts it.", "To turn them on again:", resume)
 	case v.Paused:

@@ -70,6 +70,12 @@ func (l *SharedCluster) Pause(ctx context.Context, service string, paused bool, 
 	return changed, err
 }
 
+// Stop is Cluster.Stop.
+func (l *SharedCluster) Stop(ctx context.Context, service string, stopped bool, by, why string) (changed bool, err error) {
+	err = l.with(ctx, func(c *Cluster) error { changed, err = c.Stop(ctx, service, stopped, by, why); return err })
+	return changed, err
+}
+
 // Switchover is Cluster.Switchover.
 func (l *SharedCluster) Switchover(ctx context.Context, h SwitchoverRequest) (to string, err error) {
 	err = l.alone(ctx, func(c *Cluster) error { to, err = c.Switchover(ctx, h); return err })

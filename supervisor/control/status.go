@@ -28,7 +28,8 @@ type ServiceStatus struct {
 	Since   *time.Time     `json:"since"`
 	Token   int64          `json:"token"`
 	Paused  bool           `json:"paused"`
-	Order   string         `json:"order"` // why it is paused, and by whom
+	Stopped bool           `json:"stopped,omitempty"` // an operator wants it to be active nowhere; Paused as well then
+	Order   string         `json:"order"`             // why it is paused or stopped, and by whom
 	Handing *Handing       `json:"switchover"`
 	Lock    string         `json:"lock"` // the node that holds the lock: not active yet while it is fencing
 	Fencing *FencingStatus `json:"fencing"`
@@ -227,7 +228,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 	s.Told, s.Known, s.First = told, known, first
 	o := election.ParseControl(orders.data)
 	if o.Paused {
-		s.Paused, s.Order = true, o.Words()
+		s.Paused, s.Stopped, s.Order = true, o.Stopped, o.Words()
 	}
 	if h := o.Switchover; h != nil && h.Token == s.Token && s.Active != "" {
 		s.Handing = &Handing{From: h.From, To: h.To, By: h.By, Deadline: h.Deadline}

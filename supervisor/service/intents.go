@@ -74,6 +74,8 @@ func (n *intents) learn(w election.Intents) {
 func (n *intents) tell(was, now election.Intents) {
 	c, confirmed := now.Control, was.Control.Confirmed
 	switch {
+	case c.Stopped && !was.Control.Stopped:
+		n.log.Info("stopped: no node is to be active", "by", c.By, "why", c.Why)
 	case c.Paused && !was.Control.Paused:
 		n.log.Info("paused: automatic takeovers are off", "by", c.By, "why", c.Why)
 	case !c.Paused && was.Control.Paused:
@@ -131,6 +133,7 @@ type order uint8
 const (
 	orderNone order = iota
 	orderSwitchover
+	orderStop
 	orderRestart
 	orderReload
 )
@@ -139,6 +142,9 @@ const (
 func (n *intents) ordered(token int64) order {
 	now, _ := n.read()
 	c := now.Control
+	if c.Stopped {
+		return orderStop
+	}
 	if o := c.Switchover; o != nil && o.Token == token && !c.Paused {
 		if o.ID != n.done.Switchover {
 			n.done.Switchover = o.ID

@@ -28,6 +28,7 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 		"a reload":             {election.Control{Reload: errand(7)}, orderReload, orderNone},
 		"a switchover":         {election.Control{Switchover: &election.Switchover{Order: *errand(7)}}, orderSwitchover, orderSwitchover},
 		"one that is paused":   {election.Control{Paused: true, Switchover: &election.Switchover{Order: *errand(7)}}, orderNone, orderNone},
+		"stopped":              {election.Control{Paused: true, Stopped: true, Restart: errand(7)}, orderStop, orderStop},
 		"for a previous term":  {election.Control{Restart: errand(6), Reload: errand(6)}, orderNone, orderNone},
 		"a reload, restarting": {election.Control{Restart: errand(7), Reload: errand(7)}, orderRestart, orderReload},
 	} {

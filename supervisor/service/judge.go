@@ -168,6 +168,8 @@ func (t *stay) Wait(ctx context.Context) role.Event {
 		switch t.ordered() {
 		case orderSwitchover:
 			return role.Event{Kind: role.SwitchAsked}
+		case orderStop:
+			return role.Event{Kind: role.StopOrdered}
 		case orderRestart, orderReload: // programs read their config at the start anyway
 			return start
 		}

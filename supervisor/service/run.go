@@ -18,6 +18,7 @@ import (
 // Causes that end a run which could go on.
 var (
 	errSwitch    = errors.New("an operator wants another node to be active")
+	errStop      = errors.New("an operator wants the service to be stopped")
 	errRestart   = errors.New("an operator wants it restarted")
 	errPreferred = errors.New("a preferred node is back")
 )
@@ -190,6 +191,8 @@ func (t *stay) obey(ctx context.Context, ready bool) {
 	switch t.ordered() {
 	case orderSwitchover:
 		t.run.programs.End(errSwitch)
+	case orderStop:
+		t.run.programs.End(errStop)
 	case orderRestart:
 		t.run.programs.End(errRestart)
 	case orderReload:
@@ -249,7 +252,7 @@ func (t *stay) ended() role.Event {
 		v.mem.story.failure = why.Error()
 		t.giveUp(why.Error())
 		return role.Event{Kind: role.NotReachable}
-	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errRestart):
+	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errStop), errors.Is(why, errRestart):
 		v.log.Info(MomentStopping, "why", why)
 	default:
 		t.logFailure()
@@ -257,6 +260,8 @@ func (t *stay) ended() role.Event {
 	switch {
 	case errors.Is(why, errSwitch):
 		return role.Event{Kind: role.SwitchAsked}
+	case errors.Is(why, errStop):
+		return role.Event{Kind: role.StopOrdered}
 	case errors.Is(why, errPreferred):
 		return role.Event{Kind: role.PreferredBack}
 	}

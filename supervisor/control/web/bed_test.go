@@ -121,6 +121,10 @@ func (c *fakeCluster) History(ctx context.Context, services ...string) (list []c
 	return list, c.broken
 }
 
+func (c *fakeCluster) Stop(ctx context.Context, service string, stopped bool, by, why string) (bool, error) {
+	return true, c.order(ctx, service, fmt.Sprint("stop ", service, stopped, by, why))
+}
+
 func (c *fakeCluster) Pause(_ context.Context, service string, paused bool, by, why string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -32,6 +32,7 @@ type cluster interface {
 	Status(ctx context.Context, services ...string) (control.Status, error)
 	History(ctx context.Context, services ...string) ([]control.HistoryEntry, error)
 	Pause(ctx context.Context, service string, paused bool, by, why string) (changed bool, err error)
+	Stop(ctx context.Context, service string, stopped bool, by, why string) (changed bool, err error)
 	Switchover(ctx context.Context, h control.SwitchoverRequest) (to string, err error)
 	Restart(ctx context.Context, service, by string) error
 	Reload(ctx context.Context, service, by string) error

@@ -74,7 +74,7 @@ func newMetrics() *metrics {
 
 // ends are how activations end, as far as that can be said beforehand.
 var ends = []election.Reason{
-	election.SwitchAsked, election.StopAsked, election.PreferredBack, election.ChildOnce, election.SupervisorLost, election.LeaseEnding,
+	election.SwitchAsked, election.StopAsked, election.StopOrdered, election.PreferredBack, election.ChildOnce, election.SupervisorLost, election.LeaseEnding,
 	election.SessionExpired, election.LockLost, election.NotReachable, election.ChildFailed, election.ChildDone, election.HookFailed, election.UndoFailed, election.ReasonUnknown,
 }
 

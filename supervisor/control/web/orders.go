@@ -36,7 +36,7 @@ const (
 )
 
 // orders are all that can be ordered.
-var orders = map[string][]string{aService: {"switchover", "pause", "resume", "restart", "reload", "reclone"}, aNode: {"drain", "undrain"}}
+var orders = map[string][]string{aService: {"switchover", "pause", "resume", "stop", "start", "restart", "reload", "reclone"}, aNode: {"drain", "undrain"}}
 
 // request is what the body of an order says.
 type request struct {
@@ -176,7 +176,7 @@ func (c *clerk) do(ctx context.Context, kind, name, order, by string, v request)
 		log = log.With("why", v.Reason)
 	}
 	limit := orderPatience
-	if order == "pause" || order == "resume" || kind == aNode {
+	if slices.Contains([]string{"pause", "resume", "stop", "start"}, order) || kind == aNode {
 		limit = patience // no node is waited for
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -213,6 +213,9 @@ func (c *clerk) do(ctx context.Context, kind, name, order, by string, v request)
 	case order == "undrain":
 		got["drained"] = false
 		got["changed"], err = c.cluster.Undrain(ctx, name, by)
+	case order == "stop", order == "start":
+		got["stopped"] = order == "stop"
+		got["changed"], err = c.cluster.Stop(ctx, name, order == "stop", by, v.Reason)
 	default:
 		paused := order == "pause"
 		if !paused {

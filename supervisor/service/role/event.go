@@ -35,6 +35,7 @@ const (
 	Ended   // a program ended by itself, or does not work
 	Changed // the config or an operator requires a new start
 	SwitchAsked
+	StopOrdered
 	PreferredBack
 	NotReachable // other nodes do not reach the primary of a replicated service
 	LockLost
@@ -62,7 +63,7 @@ const (
 var kindNames = [Kinds]string{
 	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Unsettled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble", "Reordered",
 	"HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "PreviousDead", "PreviousAlive", "PauseAsked",
-	"Armed", "Unarmed", "NoCopy", "Behind", "Ended", "Changed", "SwitchAsked", "PreferredBack", "NotReachable", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
+	"Armed", "Unarmed", "NoCopy", "Behind", "Ended", "Changed", "SwitchAsked", "StopOrdered", "PreferredBack", "NotReachable", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
 	"HandAsked", "Outlasted", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
 }
 

@@ -297,7 +297,7 @@ func stepHolding(s State, e Event) (State, bool) {
 		case Ended, Changed:
 			s.Then = Judge
 			return s.to(Stopping), true
-		case SwitchAsked, PreferredBack:
+		case SwitchAsked, StopOrdered, PreferredBack:
 			return s.end(e.Kind, Home, true), true
 		case NotReachable:
 			return s.end(e.Kind, GiveUp, true), true
@@ -374,7 +374,7 @@ func stepEnding(s State, e Event) (State, bool) {
 			return s.end(e.Kind, Leave, false), s.Place == Judging
 		case Yielded:
 			return s.end(e.Kind, Home, false), s.Place == Judging
-		case SwitchAsked, PreferredBack:
+		case SwitchAsked, StopOrdered, PreferredBack:
 			return s.end(e.Kind, Home, false), s.Place == Waiting
 		}
 		return s.ended(e.Kind, false)

@@ -43,7 +43,7 @@ func TestServicesAndNodesAreCompleted(t *testing.T) {
 	p.OnTwoHosts(t)
 	service := p.Options.Service
 	for _, c := range []struct{ command, rest, want string }{
-		{"status", "", service}, {"history", "", service}, {"switchover", "", service}, {"pause", "", service}, {"resume", "", service},
+		{"status", "", service}, {"history", "", service}, {"switchover", "", service}, {"pause", "", service}, {"resume", "", service}, {"stop", "", service}, {"start", "", service},
 		{"restart", "", service}, {"reload", "", service}, {"reclone", "", service}, {"fence confirm", "", service}, {"drain", "", "a b"}, {"undrain", "", ""}, {"forget", "", ""},
 		{"switchover", service + " --to", "b"}, // not the active one
 		{"switchover", "--to", "b"},

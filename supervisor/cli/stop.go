@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"understudy/election"
+	"understudy/supervisor/control"
+)
+
+// stopped is the outcome of `stop` and `start`, as JSON has it.
+type stopped struct {
+	Service string `json:"service"`
+	Stopped bool   `json:"stopped"`
+	Changed bool   `json:"changed"`
+	Active  string `json:"active"`
+}
+
+func stopCommand() *cobra.Command {
+	return holdCommand("stop", true, "Stop a service on all nodes, until it is started again",
+		"The active node stops its program, and no node starts it until `understudy start SERVICE`. That stays so when supervisors and\n"+
+			"hosts are restarted. A replicated service cannot be stopped so, because a copy of it runs on every node.")
+}
+
+func startCommand() *cobra.Command {
+	return holdCommand("start", false, "Start a service again that was stopped", "The node that is preferred, or the first that can, starts it.")
+}
+
+func holdCommand(verb string, stop bool, short, long string) *cobra.Command {
+	var v visit
+	var why string
+	cmd := &cobra.Command{
+		Use: verb + " SERVICE", Short: short, Long: long,
+		Example: "  understudy " + verb + " db --zk zk1,zk2,zk3",
+		Args:    exactArgs(1, "one service"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(why) > election.LongestReason {
+				return usage("--reason is %d bytes long: at most %d are allowed", len(why), election.LongestReason)
+			}
+			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
+				name := args[0]
+				changed, err := c.Stop(ctx, name, stop, operator(), why)
+				if err != nil {
+					return err
+				}
+				if !changed && !stop {
+					return v.tell(stopped{Service: name}, "Nothing to do: %s is not stopped.\n", name)
+				}
+				s, err := c.Settled(ctx, name, stop)
+				if err != nil {
+					return err
+				}
+				told := fmt.Sprintf("Stopped: %s.\n", name)
+				switch {
+				case !stop:
+					told = fmt.Sprintf("Started: %s is active on %s.\n", name, s.Active)
+				case !changed:
+					told = fmt.Sprintf("Nothing to do: %s is stopped already.\n", name)
+				}
+				return v.tell(stopped{name, stop, changed, s.Active}, "%s", told)
+			})
+		},
+	}
+	v.register(cmd, "the outcome")
+	v.patient(cmd)
+	cmd.ValidArgsFunction = v.services
+	if stop {
+		cmd.Flags().StringVar(&why, "reason", "", "`text` that other operators see as the reason")
+		complete(cmd, "reason", none)
+	}
+	return cmd
+}
