@@ -2,6 +2,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"runtime"
@@ -14,6 +15,11 @@ import (
 
 // version is set when a release is built.
 var version = "dev"
+
+// operations is what `understudy explain` knows.
+//
+//go:embed docs/operations.md
+var operations string
 
 // init keeps the main goroutine on the main thread: from there a supervisor forks what dies with it, and becomes another version.
 func init() { runtime.LockOSThread() }
@@ -37,5 +43,5 @@ func run() int {
 	case inside.IsInit():
 		return inside.InitMain()
 	}
-	return cli.Main(version, os.Args[1:])
+	return cli.Main(version, operations, os.Args[1:])
 }

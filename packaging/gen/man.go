@@ -78,7 +78,7 @@ func (p *page) item(term, meaning string) { fmt.Fprintf(p, ".TP\n%s\n%s\n", term
 
 // commands makes a page for each command that is not hidden.
 func (a about) commands() map[string]string {
-	root := cli.Root(a.version)
+	root := cli.Root(a.version, "")
 	root.InitDefaultHelpFlag()
 	pages := map[string]string{}
 	var walk func(c *cobra.Command)

@@ -41,7 +41,7 @@ func TestCommandLinesOfThePagesAreAccepted(t *testing.T) {
 			named++
 			line := optional.ReplaceAllString(strings.ReplaceAll(span[1], "bash|zsh|fish", "bash"), "$1")
 			words := ofShell.FindAllString(line, -1)
-			if found, rest, err := cli.Root("").Find(words[1:]); err == nil && len(rest) == 0 && found.HasParent() {
+			if found, rest, err := cli.Root("", "").Find(words[1:]); err == nil && len(rest) == 0 && found.HasParent() {
 				continue // the command's name, not a line
 			}
 			if err := accepted(words[1:]); err != nil {
@@ -62,7 +62,7 @@ func accepted(words []string) error {
 			break
 		}
 	}
-	found, rest, err := cli.Root("").Find(words)
+	found, rest, err := cli.Root("", "").Find(words)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func texts(t *testing.T) map[string]string {
 			add(sub)
 		}
 	}
-	add(cli.Root(""))
+	add(cli.Root("", ""))
 	return all
 }
 

@@ -19,7 +19,7 @@ func TestTheBinaryIsCopiedOverOneThatRuns(t *testing.T) {
 	if err := os.Link(file, file+".runs"); err != nil {
 		t.Fatal(err)
 	}
-	if code := Main("test", []string{"copy", file}); code != 0 {
+	if code := Main("test", "", []string{"copy", file}); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	want, err := os.ReadFile("/proc/self/exe")
@@ -33,7 +33,7 @@ func TestTheBinaryIsCopiedOverOneThatRuns(t *testing.T) {
 	if old, err := os.ReadFile(file + ".runs"); err != nil || string(old) != "older" {
 		t.Errorf("what ran is %q, %v", old, err)
 	}
-	if code := Main("test", []string{"copy", filepath.Join(file, "none")}); code != exitFailed {
+	if code := Main("test", "", []string{"copy", filepath.Join(file, "none")}); code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
 }

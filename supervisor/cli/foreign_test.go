@@ -70,7 +70,7 @@ func TestNothingIsDoneForAConfigThatAnotherUserWrote(t *testing.T) {
 	}
 	want := at("m.yaml") + " belongs to user 4711, who can change it: chown 0 " + at("m.yaml")
 	tried := 0
-	for words := range configCommands(Root("1"), nil) {
+	for words := range configCommands(Root("1", ""), nil) {
 		tried++
 		line := strings.Fields(words + " --config " + at("m.yaml"))
 		code, out, errs := says(t, line...)

@@ -19,6 +19,8 @@ import (
 func historyCommand() *cobra.Command {
 	var v visit
 	var number int
+	var since time.Duration
+	var unplanned bool
 	cmd := &cobra.Command{
 		Use:   "history [SERVICE]",
 		Short: "Show the last activations, and why each ended",
@@ -27,17 +29,20 @@ func historyCommand() *cobra.Command {
 			"previous program until this one was ready; STARTUP is its last part, from the start of the program. A node that was\n" +
 			"lost wrote no end. Its program died between its last heartbeat and the loss of its lock: \"~2-5s\". \">6s\": at least\n" +
 			"that long. \"-\" means unknown or not needed. Times are those of the nodes' own clocks; --json has the tokens too.",
-		Example: "  understudy history db --zk zk1,zk2,zk3\n  understudy history --number 100 --json",
+		Example: "  understudy history db --zk zk1,zk2,zk3\n  understudy history --since 24h --unplanned --json",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if number < 0 {
-				return usage("--number must not be negative")
+			if number < 0 || since < 0 {
+				return usage("--number and --since must not be negative")
 			}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				entries, err := c.History(ctx, args...)
 				if err != nil {
 					return err
 				}
+				entries = slices.DeleteFunc(entries, func(a control.HistoryEntry) bool {
+					return unplanned && (a.Active || a.Reason.Planned()) || since > 0 && endedBefore(a, time.Now().Add(-since))
+				})
 				if number > 0 && len(entries) > number {
 					entries = entries[:number]
 				}
@@ -51,8 +56,17 @@ func historyCommand() *cobra.Command {
 	v.register(cmd, "the same facts")
 	cmd.ValidArgsFunction = v.services
 	cmd.Flags().IntVarP(&number, "number", "n", 20, "how many activations to show; 0: all")
+	cmd.Flags().DurationVar(&since, "since", 0, "leave out what ended longer ago, such as 24h; 0: nothing")
+	cmd.Flags().BoolVar(&unplanned, "unplanned", false, "only activations that ended without an operator's order")
 	complete(cmd, "number", none)
+	complete(cmd, "since", none)
 	return cmd
+}
+
+// endedBefore reports whether an activation is known to have ended before a time.
+func endedBefore(a control.HistoryEntry, at time.Time) bool {
+	ended := cmp.Or(a.End, a.EndMax)
+	return !a.Active && ended != nil && ended.Before(at)
 }
 
 // writeHistory prints the table.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -35,6 +36,23 @@ func TestHistoryTellsWhenWhereHowLongAndWhy(t *testing.T) {
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What ended at an unknown time is not left out by its time.
+func TestOldActivationsAreLeftOut(t *testing.T) {
+	before, after := now.Add(-time.Hour), now.Add(time.Hour)
+	for name, c := range map[string]struct {
+		a    control.HistoryEntry
+		want bool
+	}{
+		"ended before": {control.HistoryEntry{End: &before}, true}, "ended since": {control.HistoryEntry{End: &after}, false},
+		"goes on": {control.HistoryEntry{Active: true}, false}, "unknown": {control.HistoryEntry{}, false},
+		"lost before": {control.HistoryEntry{EndMin: &before, EndMax: &before}, true}, "lost about then": {control.HistoryEntry{EndMin: &before, EndMax: &after}, false},
+	} {
+		if got := endedBefore(c.a, now); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

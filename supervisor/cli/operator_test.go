@@ -33,7 +33,7 @@ func says(t *testing.T, args ...string) (code int, out, errs string) {
 		files[i] = f
 	}
 	os.Stdout, os.Stderr = files[0], files[1]
-	code = Main("1.2.3", args)
+	code = Main("1.2.3", "", args)
 	os.Stdout, os.Stderr = was[0], was[1]
 	read := func(f *os.File) string {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -184,7 +184,7 @@ func every(cmd *cobra.Command, f func(*cobra.Command)) {
 
 // Whoever copies an example gets what it says: its command, flags and arguments are those that there are.
 func TestEveryCommandHasHelpWithAnExampleThatWorks(t *testing.T) {
-	root, n := Root("1.2.3"), 0
+	root, n := Root("1.2.3", ""), 0
 	every(root, func(cmd *cobra.Command) {
 		n++
 		if cmd.Short == "" || len(cmd.Short) > 80 || cmd.Example == "" {
@@ -194,7 +194,7 @@ func TestEveryCommandHasHelpWithAnExampleThatWorks(t *testing.T) {
 			line, _, _ = strings.Cut(line, "#")
 			line, _, _ = strings.Cut(line, ">")
 			words := strings.Fields(line)
-			found, rest, err := Root("1.2.3").Find(words[1:])
+			found, rest, err := Root("1.2.3", "").Find(words[1:])
 			if err == nil {
 				err = found.ParseFlags(rest)
 			}

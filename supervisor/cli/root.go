@@ -41,8 +41,8 @@ type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("the command ended with code %d", int(e)) }
 
-// Main runs a command line and returns the exit code.
-func Main(version string, args []string) int {
+// Main runs a command line and returns the exit code. Operations is the page that explains symptoms and lines of the log.
+func Main(version, operations string, args []string) int {
 	ctx := context.Background()
 	if len(args) > 0 && args[0] == "run" {
 		ctx = withImage(ctx) // as early as can be: it may be another image's successor
@@ -51,13 +51,13 @@ func Main(version string, args []string) int {
 		ctx, stop = signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
 	}
-	root := Root(version)
+	root := Root(version, operations)
 	root.SetArgs(args)
 	return exitCode(root.ExecuteContext(ctx))
 }
 
 // Root is the command that has all others, for those who describe them, too.
-func Root(version string) *cobra.Command {
+func Root(version, operations string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "understudy",
 		Short: "One program, running on exactly one host, whatever breaks",
@@ -74,7 +74,7 @@ func Root(version string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(runCommand(version), checkCommand(), importCommand(), statusCommand(), historyCommand(), logsCommand(), switchoverCommand(),
+	root.AddCommand(runCommand(version), checkCommand(), importCommand(), statusCommand(), historyCommand(), logsCommand(), explainCommand(operations), switchoverCommand(),
 		pauseCommand(), resumeCommand(), stopCommand(), startCommand(), drainCommand(), undrainCommand(), forgetCommand(), restartCommand(), reloadCommand(), recloneCommand(), fenceCommand(), devCommand(), demoCommand(), copyCommand(), versionCommand(version), sweepCommand(), reexecCommand(), goesOnCommand(), addressCommand(), mountCommand(), ocfCommand(), undoCommand())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(helpCommand())

@@ -32,7 +32,7 @@ func Main(m *testing.M) {
 		runtime.UnlockOSThread()
 		os.Exit(inside.InitMain())
 	case filepath.Base(os.Args[0]) == name:
-		os.Exit(cli.Main("test", os.Args[1:]))
+		os.Exit(cli.Main("test", "", os.Args[1:]))
 	}
 	os.Exit(run(m))
 }

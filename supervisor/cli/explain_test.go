@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The rows are those of the page that the binary has.
+func TestALineOfTheLogIsExplained(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		`2026-11-29T22:25:57Z [ERROR] understudy: takeover blocked: the previous node's program is not proved dead: service=db`: "`takeover blocked: ",
+		"DOWN: no node can run it now. a cannot take it":                                                                        "`DOWN: no node can run it now`",
+		"the program is restarted all the time":                                                                                 "the program is restarted repeatedly",
+		"no zookeeper server answers":                                                                                           "`no ZooKeeper server of ... answers`",
+	} {
+		rows := explained(string(page), text)
+		if len(rows) == 0 || !strings.HasPrefix(rows[0].what, want) || rows[0].means == "" || rows[0].do == "" || strings.Contains(rows[0].do, "](") {
+			t.Errorf("%s: %+v", text, rows)
+		}
+	}
+	for _, text := range []string{"banana", "", "the and is"} {
+		if rows := explained(string(page), text); len(rows) > 0 {
+			t.Errorf("%q: %+v", text, rows)
+		}
+	}
+	for line := range strings.Lines(string(page)) { // no row is lost for its form
+		if what, is := strings.CutPrefix(line, "| `"); is {
+			literal, _, _ := strings.Cut(what, "`")
+			if len(telling.FindAllString(literal, -1)) > 0 && len(explained(string(page), literal)) == 0 {
+				t.Errorf("not found: %s", literal)
+			}
+		}
+	}
+	if code, _, errs := says(t, "explain"); code != 2 || !strings.Contains(errs, "takes words") {
+		t.Errorf("nothing to explain: %d, %q", code, errs)
+	}
+}
