@@ -67,14 +67,15 @@ type serviceView struct {
 	claims      int                        // of the lock, since all is calm
 	ends        map[int64]string           // why activations ended, as the history has it
 	history     map[string]election.Activation
-	died        map[int64]death // of the last process of each token
-	taken       map[string]int  // how often each node took the lock
-	znodes      map[string]bool // all that there is of it
-	deleted     int             // how often all of it was deleted
-	forgets     int             // how often an operator was about to have all of it forgotten
-	sworn       map[treeID]bool // of which an operator says that it is dead, and it is not
-	oath        map[int64]bool  // tokens of what lived when the breadcrumb went on his word
-	unknown     bool            // once when a supervisor could not know it, which then starts beside what runs
+	died        map[int64]death     // of the last process of each token
+	undid       map[int64]time.Time // when each token's last undo ended
+	taken       map[string]int      // how often each node took the lock
+	znodes      map[string]bool     // all that there is of it
+	deleted     int                 // how often all of it was deleted
+	forgets     int                 // how often an operator was about to have all of it forgotten
+	sworn       map[treeID]bool     // of which an operator says that it is dead, and it is not
+	oath        map[int64]bool      // tokens of what lived when the breadcrumb went on his word
+	unknown     bool                // once when a supervisor could not know it, which then starts beside what runs
 }
 
 type lockView struct {
@@ -108,7 +109,7 @@ func newChecker(w *world) *checker {
 	c.effects = newEffectsView(c)
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
-			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, next: map[int64]int64{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, died: map[int64]death{}, taken: map[string]int{},
+			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, next: map[int64]int64{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, died: map[int64]death{}, undid: map[int64]time.Time{}, taken: map[string]int{},
 			znodes: map[string]bool{}, sworn: map[treeID]bool{}, oath: map[int64]bool{},
 		}
 	}
@@ -191,7 +192,9 @@ func (c *checker) gone(p *proc) {
 	}
 	v := c.services[p.tree.service]
 	delete(v.living, p)
-	if !p.undoes() {
+	if p.undoes() {
+		v.undid[p.token] = time.Now()
+	} else {
 		v.died[p.token] = v.died[p.token].or(p)
 	}
 	c.dropped(v, p)
@@ -227,6 +230,7 @@ func (c *checker) wiped() {
 		clear(v.znodes)
 		clear(v.history)
 		clear(v.died)
+		clear(v.undid)
 	}
 	clear(c.drains)
 }
