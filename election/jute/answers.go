@@ -54,7 +54,7 @@ func (a *ACLStat) Decode(r *Reader) {
 	a.Stat.Decode(r)
 }
 
-// Children is the answer of getChildren and getEphemerals.
+// Children is the answer of getChildren.
 type Children []string
 
 // Encode implements Record.
@@ -80,12 +80,3 @@ func (c *ChildrenStat) Decode(r *Reader) {
 	c.Children = r.Strings()
 	c.Stat.Decode(r)
 }
-
-// Number is the answer of getAllChildrenNumber, and of addWatch (always zero there).
-type Number int32
-
-// Encode implements Record.
-func (n Number) Encode(w *Writer) { w.Int32(int32(n)) }
-
-// Decode implements Decoder.
-func (n *Number) Decode(r *Reader) { *n = Number(r.Int32()) }

@@ -68,7 +68,7 @@ func decodeACLs(r *Reader) []ACL {
 	return list
 }
 
-// Create is the request of create, create2 and createContainer; for createTTL see CreateTTL.
+// Create is the request of create and create2.
 type Create struct {
 	Path  string
 	Data  []byte
@@ -87,24 +87,6 @@ func (c Create) Encode(w *Writer) {
 // Decode implements Decoder.
 func (c *Create) Decode(r *Reader) {
 	c.Path, c.Data, c.ACL, c.Flags = path(r), r.Buffer(), decodeACLs(r), r.Int32()
-}
-
-// CreateTTL is a create of a node that goes by itself.
-type CreateTTL struct {
-	Create
-	TTL int64 // milliseconds
-}
-
-// Encode implements Record.
-func (c CreateTTL) Encode(w *Writer) {
-	c.Create.Encode(w)
-	w.Int64(c.TTL)
-}
-
-// Decode implements Decoder.
-func (c *CreateTTL) Decode(r *Reader) {
-	c.Create.Decode(r)
-	c.TTL = r.Int64()
 }
 
 // PathVersion is the request of delete and check. Version -1 matches any.
@@ -171,22 +153,7 @@ func (s SetACL) Encode(w *Writer) {
 // Decode implements Decoder.
 func (s *SetACL) Decode(r *Reader) { s.Path, s.ACL, s.Version = path(r), decodeACLs(r), r.Int32() }
 
-// PathType is the request of removeWatches and checkWatches, and, with a mode, of addWatch.
-type PathType struct {
-	Path string
-	Type int32
-}
-
-// Encode implements Record.
-func (p PathType) Encode(w *Writer) {
-	w.String(p.Path)
-	w.Int32(p.Type)
-}
-
-// Decode implements Decoder.
-func (p *PathType) Decode(r *Reader) { p.Path, p.Type = path(r), r.Int32() }
-
-// Path is the request of getACL, sync and getAllChildrenNumber, and the answer of create and sync.
+// Path is the request of getACL and sync, and the answer of create and sync.
 type Path string
 
 // Encode implements Record.

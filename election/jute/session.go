@@ -136,13 +136,11 @@ func (e *WatchEvent) Decode(r *Reader) {
 
 // SetWatches puts a client's watches back after a reconnect. Those that would have fired since RelativeZxid fire.
 type SetWatches struct {
-	RelativeZxid        int64
-	Data, Exist, Child  []string
-	Persistent          []string // of setWatches2 alone, as the next
-	PersistentRecursive []string
+	RelativeZxid       int64
+	Data, Exist, Child []string
 }
 
-// Encode implements Record, in the form of op 101.
+// Encode implements Record.
 func (s SetWatches) Encode(w *Writer) {
 	w.Int64(s.RelativeZxid)
 	w.Strings(s.Data)
@@ -150,23 +148,7 @@ func (s SetWatches) Encode(w *Writer) {
 	w.Strings(s.Child)
 }
 
-// Decode implements Decoder, in the form of op 101.
+// Decode implements Decoder.
 func (s *SetWatches) Decode(r *Reader) {
 	s.RelativeZxid, s.Data, s.Exist, s.Child = r.Int64(), r.Strings(), r.Strings(), r.Strings()
-}
-
-// SetWatches2 is SetWatches in the form of op 105, with persistent watches.
-type SetWatches2 struct{ SetWatches }
-
-// Encode implements Record.
-func (s SetWatches2) Encode(w *Writer) {
-	s.SetWatches.Encode(w)
-	w.Strings(s.Persistent)
-	w.Strings(s.PersistentRecursive)
-}
-
-// Decode implements Decoder.
-func (s *SetWatches2) Decode(r *Reader) {
-	s.SetWatches.Decode(r)
-	s.Persistent, s.PersistentRecursive = r.Strings(), r.Strings()
 }

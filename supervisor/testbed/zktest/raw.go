@@ -92,7 +92,7 @@ func (r *Raw) Send(op jute.Op, body ...jute.Record) (int32, error) {
 		xid = jute.XidPing
 	case jute.OpAuth:
 		xid = jute.XidAuth
-	case jute.OpSetWatches, jute.OpSetWatches2:
+	case jute.OpSetWatches:
 		xid = jute.XidSetWatches
 	}
 	return xid, r.write(jute.Frame(append([]jute.Record{jute.RequestHeader{Xid: xid, Op: op}}, body...)...))
