@@ -48,7 +48,7 @@ func made(t *testing.T, conf Conf, change func(*LocalNode)) *Service {
 // testStay is a stay of the service in a session, with a tree. It has neither claim nor candidate.
 func (v *Service) testStay(ctx context.Context, s Session, tree host.Tree) *stay {
 	h := newStay(ctx, v, s)
-	h.tree, h.end = tree, func(error) {}
+	h.candidacy.tree, h.candidacy.end = tree, func(error) {}
 	return h
 }
 
