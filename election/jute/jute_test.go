@@ -11,13 +11,7 @@ import (
 
 var stat = Stat{1, 2, 3, 4, 5, -6, 7, -8, 9, 10, 11}
 
-// both is a record that can be written and read.
-type both interface {
-	Record
-	Decoder
-}
-
-func samples() map[string][2]both {
+func samples() map[string][2]any {
 	c := Create{Path: "/a", Data: []byte{1}, ACL: WorldACL(PermAll), Flags: FlagSequence}
 	path := Path("/p")
 	children := Children{"a", ""}
@@ -30,7 +24,7 @@ func samples() map[string][2]both {
 		{Op: OpCheck}, {Op: OpError, Code: NoNode},
 	}
 	watches := SetWatches{RelativeZxid: 9, Data: []string{"/d"}, Exist: []string{"/e", "/f"}, Child: []string{"/c"}}
-	return map[string][2]both{
+	return map[string][2]any{
 		"connect":          {&ConnectRequest{1, 2, 3, 4, []byte("pw"), true, false}, &ConnectRequest{}},
 		"old connect":      {&ConnectRequest{SessionID: 4, NoReadOnly: true}, &ConnectRequest{}},
 		"connected":        {&ConnectResponse{1, 2, 3, []byte("pw"), true, false}, &ConnectResponse{}},
@@ -61,7 +55,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	for name, s := range samples() {
 		raw := Marshal(s[0])
 		r := NewReader(raw)
-		s[1].Decode(r)
+		r.Record(s[1])
 		if r.Err() != nil || r.Remaining() != 0 {
 			t.Errorf("%s: %v, %d bytes left", name, r.Err(), r.Remaining())
 		}
@@ -167,7 +161,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for name, s := range samples() {
 			r := NewReader(raw)
-			s[1].Decode(r)
+			r.Record(s[1])
 			if r.Err() != nil {
 				continue
 			}

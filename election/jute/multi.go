@@ -52,11 +52,11 @@ func (m Multi) Encode(w *Writer) {
 		multiHeader(w, op.Op, false, -1)
 		switch op.Op {
 		case OpCreate, OpCreate2:
-			op.Create.Encode(w)
+			w.Record(op.Create)
 		case OpSetData:
-			op.Set.Encode(w)
+			w.Record(op.Set)
 		default:
-			op.Target.Encode(w)
+			w.Record(op.Target)
 		}
 	}
 	multiHeader(w, -1, true, -1)
@@ -73,11 +73,11 @@ func (m *Multi) Decode(r *Reader) {
 		step := MultiOp{Op: op}
 		switch op {
 		case OpCreate, OpCreate2:
-			step.Create.Decode(r)
+			r.Record(&step.Create)
 		case OpSetData:
-			step.Set.Decode(r)
+			r.Record(&step.Set)
 		case OpDelete, OpCheck:
-			step.Target.Decode(r)
+			r.Record(&step.Target)
 		default:
 			r.Fail(fmt.Errorf("jute: %v inside a transaction", op))
 		}
@@ -107,9 +107,9 @@ func (m MultiResponse) Encode(w *Writer) {
 		case OpCreate:
 			w.String(res.Path)
 		case OpCreate2:
-			PathStat{res.Path, res.Stat}.Encode(w)
+			w.Record(PathStat{res.Path, res.Stat})
 		case OpSetData:
-			res.Stat.Encode(w)
+			w.Record(res.Stat)
 		}
 	}
 	multiHeader(w, -1, true, -1)
@@ -131,9 +131,9 @@ func (m *MultiResponse) Decode(r *Reader) {
 			res.Path = r.String()
 		case OpCreate2:
 			res.Path = r.String()
-			res.Stat.Decode(r)
+			r.Record(&res.Stat)
 		case OpSetData:
-			res.Stat.Decode(r)
+			r.Record(&res.Stat)
 		case OpDelete, OpCheck:
 		default:
 			r.Fail(fmt.Errorf("jute: %v inside a transaction's answer", op))

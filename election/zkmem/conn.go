@@ -65,11 +65,11 @@ func (c *conn) take(frame []byte) bool {
 	switch {
 	case c.over:
 	case c.client.Shaken:
-		if h.Decode(in); in.Err() == nil {
+		if in.Record(&h); in.Err() == nil {
 			c.s.answer(c, h, frame[len(frame)-in.Remaining():])
 		}
 	default:
-		if hello.Decode(in); in.Err() == nil {
+		if in.Record(&hello); in.Err() == nil {
 			c.s.greet(c, hello)
 		}
 	}

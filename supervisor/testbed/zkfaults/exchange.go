@@ -128,7 +128,7 @@ func (x exchange) touch() bool {
 func (x exchange) request(body []byte) {
 	in := jute.NewReader(body)
 	var h jute.RequestHeader
-	h.Decode(in)
+	in.Record(&h)
 	if in.Err() != nil {
 		x.c.HangUp()
 		return

@@ -39,7 +39,7 @@ func showStat(c *client, s jute.Stat) string {
 
 func stat(c *client, r *jute.Reader) string {
 	var s jute.Stat
-	s.Decode(r)
+	r.Record(&s)
 	return showStat(c, s)
 }
 
@@ -49,7 +49,7 @@ func showPathStat(c *client, r *jute.Reader) string { return r.String() + " " + 
 
 func showData(_ *client, r *jute.Reader) string {
 	var d jute.DataStat
-	d.Decode(r)
+	r.Record(&d)
 	if d.Data == nil {
 		return "null"
 	}
@@ -57,7 +57,8 @@ func showData(_ *client, r *jute.Reader) string {
 }
 
 func showNames(_ *client, r *jute.Reader) string {
-	names := r.Strings()
+	var names jute.Children
+	r.Record(&names)
 	slices.Sort(names)
 	return strings.Join(names, " ")
 }
@@ -66,7 +67,7 @@ func showNamesStat(c *client, r *jute.Reader) string { return showNames(c, r) + 
 
 func showACL(c *client, r *jute.Reader) string {
 	var a jute.ACLStat
-	a.Decode(r)
+	r.Record(&a)
 	var list []string
 	for _, acl := range a.ACL {
 		list = append(list, fmt.Sprintf("%d:%s:%s", acl.Perms, acl.Scheme, acl.ID))
@@ -76,7 +77,7 @@ func showACL(c *client, r *jute.Reader) string {
 
 func showMulti(c *client, r *jute.Reader) string {
 	var m jute.MultiResponse
-	m.Decode(r)
+	r.Record(&m)
 	var list []string
 	for _, res := range m {
 		text := fmt.Sprintf("%v/%d", res.Op, res.Code)
@@ -131,7 +132,7 @@ func setACL(path string, acl []jute.ACL, version int32) request {
 	return request{jute.OpSetACL, jute.SetACL{Path: path, ACL: acl, Version: version},
 		func(_ *client, r *jute.Reader) string {
 			var s jute.Stat
-			s.Decode(r)
+			r.Record(&s)
 			return fmt.Sprint(s.Aversion)
 		}}
 }

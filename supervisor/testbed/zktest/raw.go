@@ -106,7 +106,7 @@ func (r *Raw) Next() (Packet, error) {
 	}
 	var p Packet
 	in := jute.NewReader(body)
-	p.ReplyHeader.Decode(in)
+	in.Record(&p.ReplyHeader)
 	if in.Err() != nil {
 		return p, in.Err()
 	}
