@@ -11,7 +11,6 @@ import (
 type Line interface {
 	Send(records ...jute.Record)
 	HangUp() // after all that was sent
-	Host() string
 }
 
 // Client is one connection of a client. The lock of its server guards it.
@@ -25,13 +24,11 @@ type Client struct {
 // Caller asks for a change.
 type Caller struct {
 	Session int64
-	ids     []identity
+	ids     []string // digests that it has proved
 }
 
 // NewClient is the client at the far end of a line.
-func NewClient(l Line) *Client {
-	return &Client{Caller: Caller{ids: []identity{{"ip", l.Host()}}}, line: l}
-}
+func NewClient(l Line) *Client { return &Client{line: l} }
 
 func (c *Client) notify(kind jute.EventType, path string) {
 	c.line.Send(jute.ReplyHeader{Xid: jute.XidNotification, Zxid: -1},
@@ -76,17 +73,12 @@ func (c *Client) Authenticate(h jute.RequestHeader, body []byte) {
 		c.line.HangUp()
 		return
 	}
-	id := identity{"ip", c.line.Host()}
-	switch auth.Scheme {
-	case "digest":
-		id = identity{"digest", digestID(string(auth.Auth))}
-	case "ip":
-	default:
+	if auth.Scheme != "digest" {
 		c.line.Send(jute.ReplyHeader{Xid: h.Xid, Code: jute.AuthFailed})
 		c.line.HangUp()
 		return
 	}
-	if !slices.Contains(c.ids, id) {
+	if id := digestID(string(auth.Auth)); !slices.Contains(c.ids, id) {
 		c.ids = append(c.ids, id)
 	}
 	c.line.Send(jute.ReplyHeader{Xid: h.Xid})

@@ -114,9 +114,3 @@ func (c *conn) HangUp() {
 		close(c.out)
 	}
 }
-
-// Host implements Line.
-func (c *conn) Host() string {
-	host, _, _ := net.SplitHostPort(c.RemoteAddr().String())
-	return host
-}

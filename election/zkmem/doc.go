@@ -5,8 +5,9 @@
 // keeps no promise about data: what it holds is gone when the process is.
 //
 // What it lacks is unimplemented, and ends the connection: containers, TTL nodes, persistent watches, reconfiguration, SASL,
-// and the requests that tell of ephemerals, of numbers of znodes and of the client itself. Quotas are not counted. Children
-// and the ephemerals of an ended session come in the order of their names where the real server follows its hash tables.
+// and the requests that tell of ephemerals, of numbers of znodes and of the client itself. An ACL of an address is invalid.
+// Quotas are not counted. Children and the ephemerals of an ended session come in the order of their names where the real
+// server follows its hash tables.
 //
 // Data, Watches and Client are what the servers are made of that tests disturb (supervisor/testbed/zkfaults), too.
 package zkmem

@@ -44,15 +44,6 @@ func (c *conn) addr() string {
 	return ""
 }
 
-// Host implements zkmem.Line.
-func (c *conn) Host() string {
-	host, _, err := net.SplitHostPort(c.addr())
-	if err != nil {
-		return c.addr()
-	}
-	return host
-}
-
 // carry runs the connection until both sides have done with it. answer is called for one frame after the other.
 func (c *conn) carry(limit int, answer func(frame []byte), peerLeft func()) {
 	var wait sync.WaitGroup

@@ -21,7 +21,7 @@ func FuzzRequests(f *testing.F) {
 		f.Add(jute.Frame(append([]jute.Record{jute.RequestHeader{Xid: 1, Op: op}}, body...)...))
 	}
 	add(jute.OpCreate, jute.Create{Path: "/x", ACL: open})
-	add(jute.OpCreate, jute.Create{Path: "/safe/x", ACL: acl(31, "ip", "1.2.3.4/40"), Flags: 3})
+	add(jute.OpCreate, jute.Create{Path: "/safe/x", ACL: acl(31, "digest", "1:2"), Flags: 3})
 	add(jute.OpCreate2, jute.Create{Path: "/c", ACL: acl(31, "auth", ""), Flags: 4})
 	add(jute.OpMulti, jute.Multi{jute.CreateOp(jute.Create{Path: "/a", ACL: open}), jute.CheckOp("/", -1), jute.DeleteOp("/a", 0)})
 	add(jute.OpSetWatches, jute.SetWatches{Data: []string{"/", "x", ""}, Exist: []string{"/safe"}, Child: []string{"//"}})
