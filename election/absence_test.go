@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // lag is how long the servers take to agree.
@@ -24,7 +24,7 @@ const lag = 300 * time.Millisecond
 func besideSlowServers(t *testing.T, f func(ctx context.Context, s *Session, lose func()) error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		e := zkmem.NewEnsemble(zkmem.Config{TickTime: testTick}, zkmem.EnsembleConfig{Size: 3})
+		e := zkfaults.NewEnsemble(zkfaults.Config{TickTime: testTick}, zkfaults.EnsembleConfig{Size: 3})
 		start := time.Now()
 		var newest net.Conn
 		cfg := Config{
@@ -223,7 +223,7 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 					return err
 				})
 				if !answered {
-					w.zk.CloseAfter(zkmem.Match{Op: jute.OpMulti, Path: lockName})
+					w.zk.CloseAfter(zkfaults.Match{Op: jute.OpMulti, Path: lockName})
 				}
 				cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)})
 				for err == nil && cl == nil {
@@ -255,7 +255,7 @@ func TestAPreferenceThatIsThereThoughItIsNotSeenIsLookedForWithASync(t *testing.
 				return err
 			}
 			before := w.zk.Requests()[jute.OpSync]
-			w.zk.Refuse(zkmemCreateIn("preferred"), jute.NodeExists)
+			w.zk.Refuse(createIn("preferred"), jute.NodeExists)
 			if err := c.Prefer(ctx, 5); err != nil {
 				return err
 			}

@@ -9,13 +9,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // silence cuts a session off, and gives the time of its last heartbeat that was acknowledged.
 func (w *world) silence(s *Session) (acked time.Duration, heal func()) {
 	id := s.ID()
-	heal = w.zk.Cut(func(c zkmem.Client) bool { return c.SessionID == id }, zkmem.Both)
+	heal = w.zk.Cut(func(c zkfaults.Client) bool { return c.SessionID == id }, zkfaults.Both)
 	return s.Acked(), heal
 }
 

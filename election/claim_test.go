@@ -12,7 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 func TestClaimWritesTheBreadcrumbAndReleaseRemovesBoth(t *testing.T) {
@@ -63,12 +63,12 @@ func TestClaimWritesTheBreadcrumbAndReleaseRemovesBoth(t *testing.T) {
 func TestClaimSurvivesLostAnswers(t *testing.T) {
 	type trap struct {
 		name string
-		set  func(*zkmem.Server, zkmem.Match)
+		set  func(*zkfaults.Server, zkfaults.Match)
 	}
 	traps := []trap{
-		{"reply lost", (*zkmem.Server).LoseReply},
-		{"cut before", (*zkmem.Server).CloseBefore},
-		{"cut after", (*zkmem.Server).CloseAfter},
+		{"reply lost", (*zkfaults.Server).LoseReply},
+		{"cut before", (*zkfaults.Server).CloseBefore},
+		{"cut after", (*zkfaults.Server).CloseAfter},
 	}
 	for _, op := range []jute.Op{jute.OpCreate, jute.OpDelete} { // a multi that creates, one that deletes
 		for _, tr := range traps {
@@ -77,7 +77,7 @@ func TestClaimSurvivesLostAnswers(t *testing.T) {
 				inWorld(t, func(w *world) {
 					trial := func(ctx context.Context, s *Session) error {
 						if op == jute.OpCreate {
-							tr.set(w.zk, zkmem.Match{Op: jute.OpMulti, Path: lockName})
+							tr.set(w.zk, zkfaults.Match{Op: jute.OpMulti, Path: lockName})
 						}
 						_, cl, err := claim(ctx, s, mode)
 						if err != nil {
@@ -87,7 +87,7 @@ func TestClaimSurvivesLostAnswers(t *testing.T) {
 							return err
 						}
 						if op == jute.OpDelete {
-							tr.set(w.zk, zkmem.Match{Op: jute.OpMulti, Path: lockName})
+							tr.set(w.zk, zkfaults.Match{Op: jute.OpMulti, Path: lockName})
 						}
 						return cl.Release(ctx)
 					}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // A server answers with more codes than the client library has names for.
@@ -22,7 +22,7 @@ func TestEveryCodeIsAnAnswerWithItsName(t *testing.T) {
 	} {
 		inWorld(t, func(w *world) {
 			w.asOperator(func(ctx context.Context, s *Session) error {
-				w.zk.Refuse(zkmem.Match{Op: jute.OpCreate, Path: "/one"}, code)
+				w.zk.Refuse(zkfaults.Match{Op: jute.OpCreate, Path: "/one"}, code)
 				err := s.create(ctx, "/one", nil, 0)
 				if unknown(err) != c.unknown || answered(err) == c.unknown || !strings.Contains(err.Error(), c.name) {
 					w.Errorf("%v: %v, unknown %v", int(code), err, unknown(err))
@@ -38,7 +38,7 @@ func TestEveryCodeIsAnAnswerWithItsName(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Path: cand.paths.Lock()}, code)
+				w.zk.Refuse(zkfaults.Match{Op: jute.OpMulti, Path: cand.paths.Lock()}, code)
 				cl, err := cand.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)})
 				if code == jute.SessionMoved { // the client names it, and the next server has another answer
 					return nil
@@ -59,7 +59,7 @@ func TestAnInscriptionThatIsRefusedFails(t *testing.T) {
 		w.claims("a", func(ctx context.Context, _ *Session, c *Claim) error {
 			ctx, enough := context.WithTimeout(ctx, time.Minute)
 			defer enough()
-			w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Path: c.paths.Crumb(), Count: 5}, jute.QuotaExceeded)
+			w.zk.Refuse(zkfaults.Match{Op: jute.OpMulti, Path: c.paths.Crumb(), Count: 5}, jute.QuotaExceeded)
 			if err := c.Inscribe(ctx); !errors.Is(err, jute.QuotaExceeded) {
 				w.Errorf("%v", err)
 			}

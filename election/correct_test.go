@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // What a previous session left unsaid is said in its entry, and in no other's that took its name after a loss of data.
@@ -54,8 +54,8 @@ func TestAChangeAfterManyUnansweredRequestsIsTakenForChance(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			w.zk.CloseBefore(zkmem.Match{Op: jute.OpSetData, Path: entry, Count: mostChanges + 2})
-			w.zk.Refuse(zkmem.Match{Op: jute.OpSetData, Path: entry}, jute.BadVersion)
+			w.zk.CloseBefore(zkfaults.Match{Op: jute.OpSetData, Path: entry, Count: mostChanges + 2})
+			w.zk.Refuse(zkfaults.Match{Op: jute.OpSetData, Path: entry}, jute.BadVersion)
 			return c.History.Correct(ctx, entry, Activation{Token: 7, Reason: "session expired"})
 		})
 	})
@@ -139,7 +139,7 @@ func TestALateEndThatComesAtTheSameTimeIsReplaced(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		w.zk.Refuse(zkmem.Match{Op: jute.OpSetData, Path: entry}, jute.BadVersion)
+		w.zk.Refuse(zkfaults.Match{Op: jute.OpSetData, Path: entry}, jute.BadVersion)
 		_, lost, err := h.Record(ctx, Activation{Token: 8, Start: began, Started: &began, Fenced: "agent"}, "lost", Ending{})
 		if err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // An inscription that was not waited for may be carried out all the same: the lock is then given back together with the breadcrumb,
@@ -16,7 +16,7 @@ func TestALockIsGivenBackWithABreadcrumbThatWasWrittenUnheard(t *testing.T) {
 		p := Paths{"/understudy", "svc"}
 		w.leaveCrumb()
 		w.claims("a", func(ctx context.Context, s *Session, c *Claim) error {
-			quick := w.zk.Delay(zkmem.Everyone, 50*time.Millisecond)
+			quick := w.zk.Delay(zkfaults.Everyone, 50*time.Millisecond)
 			writing, cancel := context.WithCancelCause(ctx)
 			time.AfterFunc(75*time.Millisecond, func() { cancel(errors.New("paused")) })
 			if err := c.Inscribe(writing); err == nil {

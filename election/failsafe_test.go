@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // P1: whoever counts on a promise stops before whoever gave it may start, though one clock goes too slow and the other too fast,
@@ -39,7 +39,7 @@ func TestPromiseOutlastsWhatIsCountedOn(t *testing.T) {
 func TestHeldSessionOutlivesTheLease(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			back := w.zk.Cut(zkmem.Everyone, zkmem.Both)
+			back := w.zk.Cut(zkfaults.Everyone, zkfaults.Both)
 			id := s.ID()
 			time.Sleep(testLease / 2)
 			if !s.ExtendByPromises(w.now() + 3*time.Second) {
@@ -68,7 +68,7 @@ func TestPromisesReviveNothing(t *testing.T) {
 	} {
 		inWorld(t, func(w *world) {
 			err := w.open("a", func(ctx context.Context, s *Session) error {
-				defer w.zk.Cut(zkmem.Everyone, zkmem.Both)()
+				defer w.zk.Cut(zkfaults.Everyone, zkfaults.Both)()
 				end(w, s)
 				if s.ExtendByPromises(w.now() + time.Minute) {
 					t.Errorf("%s: held", name)
@@ -91,7 +91,7 @@ func TestPromisesReviveNothing(t *testing.T) {
 func TestHeldSessionThatExpiredIsOver(t *testing.T) {
 	inWorld(t, func(w *world) {
 		err := w.open("a", func(ctx context.Context, s *Session) error {
-			back := w.zk.Cut(zkmem.Everyone, zkmem.Both)
+			back := w.zk.Cut(zkfaults.Everyone, zkfaults.Both)
 			time.Sleep(testLease / 2)
 			s.ExtendByPromises(w.now() + 4*testTimeout)
 			time.Sleep(2 * testTimeout)
@@ -129,7 +129,7 @@ func TestEverybodyWhoMayBeListedIsCountedOn(t *testing.T) {
 			counted(false, b)
 			time.Sleep(100 * time.Millisecond)
 			counted(true, b)
-			w.zk.LoseReply(zkmem.Match{Op: jute.OpMulti})
+			w.zk.LoseReply(zkfaults.Match{Op: jute.OpMulti})
 			cl.Roll.Enlist([]Peer{c})
 			time.Sleep(100 * time.Millisecond)
 			counted(true, b, c)
@@ -141,7 +141,7 @@ func TestEverybodyWhoMayBeListedIsCountedOn(t *testing.T) {
 				t.Errorf("the breadcrumb is %s, %v", v.data, err)
 			}
 			// Nobody: whoever finds that relies on our not going on, from when it may be read.
-			w.zk.LoseReply(zkmem.Match{Op: jute.OpMulti})
+			w.zk.LoseReply(zkfaults.Match{Op: jute.OpMulti})
 			cl.Roll.Enlist(nil)
 			counted(false, c)
 			time.Sleep(testTimeout)
@@ -202,7 +202,7 @@ func TestEnsembleIsSightedThoughItDoesNotTakeUsBack(t *testing.T) {
 			if !s.HasQuorum(ctx) || len(w.zk.Sessions()) != before {
 				t.Errorf("not sighted, or a session is left: %v", w.zk.Sessions())
 			}
-			back := w.zk.Cut(zkmem.Everyone, zkmem.Both)
+			back := w.zk.Cut(zkfaults.Everyone, zkfaults.Both)
 			bounded, cancel := context.WithTimeout(ctx, testTimeout)
 			defer cancel()
 			if s.HasQuorum(bounded) {

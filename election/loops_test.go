@@ -10,11 +10,11 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // slowly gives each request a length, so that who asks again and again lets time pass.
-func (w *world) slowly() { w.zk.Delay(zkmem.Everyone, 100*time.Microsecond) }
+func (w *world) slowly() { w.zk.Delay(zkfaults.Everyone, 100*time.Microsecond) }
 
 // bounded fails the test when more requests are sent in a time than a growing pause allows.
 func (w *world) bounded(most int64, of time.Duration, f func(ctx context.Context) error) error {
@@ -114,7 +114,7 @@ func TestWhatIsRefusedIsSaid(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.activates("a", func(ctx context.Context, s *Session, c *Claim) error {
 			w.slowly()
-			w.zk.Refuse(zkmem.Match{Op: jute.OpDelete, Path: lockName, Count: zkmem.Always}, jute.NoAuth)
+			w.zk.Refuse(zkfaults.Match{Op: jute.OpDelete, Path: lockName, Count: zkfaults.Always}, jute.NoAuth)
 			if err := w.bounded(50, 20*time.Second, c.Release); !errors.Is(err, zk.ErrNoAuth) {
 				w.Errorf("release: %v", err)
 			}
@@ -143,7 +143,7 @@ func TestABusyServerIsAnsweredByAGrowingPause(t *testing.T) {
 				w.activates("a", func(ctx context.Context, s *Session, c *Claim) error {
 					do := f(w, c)
 					w.slowly()
-					w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Count: zkmem.Always}, jute.ThrottledOp)
+					w.zk.Refuse(zkfaults.Match{Op: jute.OpMulti, Count: zkfaults.Always}, jute.ThrottledOp)
 					if err := w.bounded(200, 20*time.Second, do); !errors.Is(err, context.DeadlineExceeded) {
 						w.Errorf("it ended: %v", err)
 					}
@@ -160,7 +160,7 @@ func TestACandidateAtAServerThatLostTheLockAsksEverMoreRarely(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
 			w.slowly()
-			w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Path: lockName, Count: zkmem.Always}, jute.NodeExists)
+			w.zk.Refuse(zkfaults.Match{Op: jute.OpMulti, Path: lockName, Count: zkfaults.Always}, jute.NodeExists)
 			err := w.bounded(200, 20*time.Second, func(ctx context.Context) error {
 				_, _, err := claim(ctx, s, Race)
 				return err
@@ -178,7 +178,7 @@ func TestACandidateAtAServerThatLostTheLockAsksEverMoreRarely(t *testing.T) {
 func TestANodeThatIsRefusedItsNameAsksEverMoreRarely(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.slowly()
-		w.zk.Refuse(zkmem.Match{Op: jute.OpCreate, Path: "nodes/a", Count: zkmem.Always}, jute.NodeExists)
+		w.zk.Refuse(zkfaults.Match{Op: jute.OpCreate, Path: "nodes/a", Count: zkfaults.Always}, jute.NodeExists)
 		_ = w.bounded(200, 20*time.Second, func(ctx context.Context) error {
 			return New(w.config("a")).Open(ctx, func(context.Context, *Session) error { return nil })
 		})
@@ -227,7 +227,7 @@ func TestATicketDoesNotInsistOnWhatIsRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
 		left, of := w.leave("a")
 		w.slowly()
-		w.zk.Refuse(zkmem.Match{Op: jute.OpDelete, Path: crumbName, Count: zkmem.Always}, jute.BadVersion)
+		w.zk.Refuse(zkfaults.Match{Op: jute.OpDelete, Path: crumbName, Count: zkfaults.Always}, jute.BadVersion)
 		err := w.bounded(50, 20*time.Second, func(ctx context.Context) error {
 			return left.Close(ctx, w.dial, []Release{of}, EndedAt(time.Now()), true)
 		})

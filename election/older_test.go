@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // P1: a session that is in an older copy of ZooKeeper's data goes on there, because an ensemble's new leader numbers its changes higher than
@@ -21,7 +21,7 @@ func TestASessionThatGoesOnInAnOlderCopyTakesNothing(t *testing.T) {
 	for name, released := range map[string]bool{"it waits for the lock": false, "it has found the lock free": true} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				var copied *zkmem.Backup
+				var copied *zkfaults.Backup
 				restore := func() {
 					w.zk.Rewind(copied)
 					w.zk.ElectLeader()
@@ -174,7 +174,7 @@ func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
 	failed := errors.New("a process cannot be killed")
 	closes := func(_ context.Context, _ *world, s *Session) { s.Stop(errors.New("the guardians ended the lease")) }
 	unheard := func(ctx context.Context, w *world, _ *Session) {
-		defer w.zk.Cut(zkmem.Everyone, zkmem.Both)()
+		defer w.zk.Cut(zkfaults.Everyone, zkfaults.Both)()
 		<-ctx.Done()
 	}
 	for name, c := range map[string]struct {

@@ -107,7 +107,7 @@ func TestFailoverInTheQueueCostsTheSameForAnyNumberOfStandbys(t *testing.T) {
 func TestPlaceInTheQueueIsFoundAgainWhenItsCreationWasNotAnswered(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			w.zk.CloseAfter(zkmemCreateIn("queue"))
+			w.zk.CloseAfter(createIn("queue"))
 			c, cl, err := claim(ctx, s, Queue)
 			if err != nil {
 				return err

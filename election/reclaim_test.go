@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // lapsed calls f in the next session of a node whose session has expired while it was active.
@@ -32,8 +32,8 @@ func (w *world) lapsed(f func(ctx context.Context, s *Session, cand *Candidate, 
 func TestALockIsTakenAgainIfNobodyHasClaimedIt(t *testing.T) {
 	for name, before := range map[string]func(w *world){
 		"answered":     func(*world) {},
-		"not answered": func(w *world) { w.zk.LoseReply(zkmem.Match{Op: jute.OpMulti}) },
-		"not sent":     func(w *world) { w.zk.CloseBefore(zkmem.Match{Op: jute.OpMulti}) },
+		"not answered": func(w *world) { w.zk.LoseReply(zkfaults.Match{Op: jute.OpMulti}) },
+		"not sent":     func(w *world) { w.zk.CloseBefore(zkfaults.Match{Op: jute.OpMulti}) },
 	} {
 		inWorld(t, func(w *world) {
 			w.lapsed(func(ctx context.Context, s *Session, cand *Candidate, claim *Claim, left CarriedClaim) {

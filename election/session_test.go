@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // P3, for cuts at any moment: nothing may be alive any more when the server ends the session.
@@ -18,10 +18,10 @@ func TestLeaseEndsBeforeTheSessionDoes(t *testing.T) {
 	for seed := range uint64(40) {
 		inWorld(t, func(w *world) {
 			rnd := rand.New(rand.NewPCG(seed, 3))
-			way := []zkmem.Direction{zkmem.Both, zkmem.Inbound, zkmem.Outbound}[rnd.IntN(3)]
+			way := []zkfaults.Direction{zkfaults.Both, zkfaults.Inbound, zkfaults.Outbound}[rnd.IntN(3)]
 			wait := w.open("a", func(ctx context.Context, s *Session) error {
 				time.Sleep(time.Duration(rnd.Int64N(int64(5 * time.Second))))
-				defer w.zk.Cut(zkmem.Everyone, way)()
+				defer w.zk.Cut(zkfaults.Everyone, way)()
 				cut := w.now()
 				select {
 				case <-s.Ended():
@@ -53,7 +53,7 @@ func TestAnsweredPingsAndReadsDoNotExtendTheLease(t *testing.T) {
 			if _, err := s.SetBacks(ctx); err != nil { // the first heartbeat, which is sent at once, is acknowledged
 				return err
 			}
-			w.zk.LoseReply(zkmem.Match{Op: jute.OpSetData, Count: zkmem.Always})
+			w.zk.LoseReply(zkfaults.Match{Op: jute.OpSetData, Count: zkfaults.Always})
 			began := w.now()
 			reads := 0
 			for ctx.Err() == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // One line a session says that answers take long, and how long.
@@ -20,7 +20,7 @@ func TestSlowAnswersAreToldOnceInASession(t *testing.T) {
 	}{{0, 0}, {testTimeout / 20, 1}} {
 		inWorld(t, func(w *world) {
 			if c.delay > 0 {
-				defer w.zk.Delay(func(zkmem.Client) bool { return true }, c.delay/2)()
+				defer w.zk.Delay(func(zkfaults.Client) bool { return true }, c.delay/2)()
 			}
 			var said notes
 			cfg := w.config("a")
@@ -43,7 +43,7 @@ func TestSlowAnswersEndNoLease(t *testing.T) {
 	for _, roundTrip := range []time.Duration{testLease / 3, testLease * 2 / 3, testLease * 3 / 4} {
 		inWorld(t, func(w *world) {
 			ended := w.open("a", func(ctx context.Context, s *Session) error {
-				slow := w.zk.Delay(zkmem.Everyone, roundTrip/2)
+				slow := w.zk.Delay(zkfaults.Everyone, roundTrip/2)
 				connection := s.Resumed()
 				time.AfterFunc(10*testLease, func() {
 					if left := s.End() - w.now(); left > testLease-roundTrip {
@@ -72,9 +72,9 @@ func TestSlowAnswersEndNoLease(t *testing.T) {
 func TestHeartbeatsGoOnAfterARefusal(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			w.zk.Refuse(zkmem.Match{Op: jute.OpSetData}, jute.ThrottledOp)
+			w.zk.Refuse(zkfaults.Match{Op: jute.OpSetData}, jute.ThrottledOp)
 			time.Sleep(testLease)
-			defer w.zk.Delay(zkmem.Everyone, testLease/3)()
+			defer w.zk.Delay(zkfaults.Everyone, testLease/3)()
 			select {
 			case <-time.After(5 * testLease):
 			case <-ctx.Done():

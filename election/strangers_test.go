@@ -9,6 +9,7 @@ import (
 
 	"understudy/election/jute"
 	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // P1: from the sending of a heartbeat that was seen, by two clocks of which one is too slow and the other too fast by 2 percent. A watchdog, which
@@ -51,7 +52,7 @@ func TestALockThatAStrangerFreedLeavesALeaseThatIsWaitedFor(t *testing.T) {
 				return err
 			}
 			id := a.ID()
-			heal := w.zk.Cut(func(c zkmem.Client) bool { return c.SessionID == id && !attaching.Load() }, zkmem.Both)
+			heal := w.zk.Cut(func(c zkfaults.Client) bool { return c.SessionID == id && !attaching.Load() }, zkfaults.Both)
 			defer heal()
 			attaching.Store(true)
 			w.stranger(id)

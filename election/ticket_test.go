@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
-func zkmemCreateIn(path string) zkmem.Match { return zkmem.Match{Op: jute.OpCreate, Path: path} }
+func createIn(path string) zkfaults.Match { return zkfaults.Match{Op: jute.OpCreate, Path: path} }
 
 // leave has a node become active and vanish without a word, and returns what its guardians know.
 func (w *world) leave(node string) (Ticket, Release) {

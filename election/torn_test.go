@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // A server that lost the giving back of a lock shows it as ours again after others have had it. P1: it is not taken, and goes
@@ -29,7 +29,7 @@ func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 		},
 		"the breadcrumb names a later token, and the leader knows of a later claim": func(w *world, _ *Candidate) {
 			w.asOperator(w.crumbOfLater)
-			w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Count: zkmem.Always}, jute.BadVersion)
+			w.zk.Refuse(zkfaults.Match{Op: jute.OpMulti, Count: zkfaults.Always}, jute.BadVersion)
 		},
 		"a later token was seen": func(_ *world, c *Candidate) { c.taking.newest++ },
 	} {
@@ -157,7 +157,7 @@ func TestALockBesideAWriteByHandIsGivenBackByWhoLeaves(t *testing.T) {
 				return err
 			}
 			w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, c.paths.Dir(), []byte("{}"), -1) })
-			w.zk.Refuse(zkmem.Match{Op: jute.OpMulti}, jute.BadVersion) // it is written to once more
+			w.zk.Refuse(zkfaults.Match{Op: jute.OpMulti}, jute.BadVersion) // it is written to once more
 			if err := c.Retreat(ctx); err != nil {
 				return err
 			}

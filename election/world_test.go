@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 const (
@@ -24,14 +24,14 @@ const (
 // world is a ZooKeeper and a clock of its own: all of it runs in virtual time.
 type world struct {
 	*testing.T
-	zk    *zkmem.Server
+	zk    *zkfaults.Server
 	start time.Time
 }
 
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, zk: zkmem.New(zkmem.Config{TickTime: testTick}), start: time.Now()}
+		w := &world{T: t, zk: zkfaults.New(zkfaults.Config{TickTime: testTick}), start: time.Now()}
 		defer func() {
 			if err := w.zk.Close(); err != nil {
 				t.Error(err)
@@ -138,7 +138,7 @@ func (w *world) unanswered(ctx context.Context, s *Session, mode Mode) (*Candida
 	if err != nil {
 		return nil, err
 	}
-	w.zk.CloseAfter(zkmem.Match{Op: jute.OpMulti})
+	w.zk.CloseAfter(zkfaults.Match{Op: jute.OpMulti})
 	if cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl != nil || err != nil || !c.Unsure() {
 		return nil, fmt.Errorf("it is known what became of the claim: %+v, %w", cl, err)
 	}

@@ -71,7 +71,7 @@ rest)
 	cd "$top"
 	newer=${XDG_CACHE_HOME:-$HOME/.cache}/understudy/zookeeper-3.9
 	[ ! -e "$newer" ] || ZOOKEEPER_JARS=$newer run newer testname -count=1 -p 1 -timeout 20m \
-		-run 'Contract|RealServers|KilledSupervisor|LossOfAll' ./election/zkmem ./supervisor/control/ensemble $testbed/promises
+		-run 'Contract|RealServers|KilledSupervisor|LossOfAll' $testbed/zkfaults ./supervisor/control/ensemble $testbed/promises
 	;;
 packages) run installed testname -count=1 -timeout 30m ./packaging/e2e ;;
 esac

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"understudy/election"
-	"understudy/election/zkmem"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // undying is a tree that does not die.
@@ -29,7 +29,7 @@ func (undying) End(ctx context.Context) error {
 // An upgrade finds a death that may never be proved.
 func TestATreeThatIsNotProvedDeadIsInAnUpgradesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := zkmem.New(zkmem.Config{TickTime: 500 * time.Millisecond})
+		server := zkfaults.New(zkfaults.Config{TickTime: 500 * time.Millisecond})
 		defer server.Close()
 		s, began := small(Config{Machine: early{}}), time.Now()
 		s.guard = moving{}

@@ -5,52 +5,34 @@ import "strconv"
 // Op says what a request asks for, or, inside a transaction's answer, what kind of result follows.
 type Op int32
 
-// The requests that a ZooKeeper 3.8 server knows.
+// The requests that Understudy, plain clients and the embedded server use.
 const (
-	OpNotification         Op = 0
-	OpCreate               Op = 1
-	OpDelete               Op = 2
-	OpExists               Op = 3
-	OpGetData              Op = 4
-	OpSetData              Op = 5
-	OpGetACL               Op = 6
-	OpSetACL               Op = 7
-	OpGetChildren          Op = 8
-	OpSync                 Op = 9
-	OpPing                 Op = 11
-	OpGetChildren2         Op = 12
-	OpCheck                Op = 13
-	OpMulti                Op = 14
-	OpCreate2              Op = 15
-	OpReconfig             Op = 16
-	OpCheckWatches         Op = 17
-	OpRemoveWatches        Op = 18
-	OpCreateContainer      Op = 19
-	OpDeleteContainer      Op = 20
-	OpCreateTTL            Op = 21
-	OpMultiRead            Op = 22
-	OpAuth                 Op = 100
-	OpSetWatches           Op = 101
-	OpSASL                 Op = 102
-	OpGetEphemerals        Op = 103
-	OpGetAllChildrenNumber Op = 104
-	OpSetWatches2          Op = 105
-	OpAddWatch             Op = 106
-	OpWhoAmI               Op = 107
-	OpCreateSession        Op = -10
-	OpCloseSession         Op = -11
-	OpError                Op = -1
+	OpCreate        Op = 1
+	OpDelete        Op = 2
+	OpExists        Op = 3
+	OpGetData       Op = 4
+	OpSetData       Op = 5
+	OpGetACL        Op = 6
+	OpSetACL        Op = 7
+	OpGetChildren   Op = 8
+	OpSync          Op = 9
+	OpPing          Op = 11
+	OpGetChildren2  Op = 12
+	OpCheck         Op = 13
+	OpMulti         Op = 14
+	OpCreate2       Op = 15
+	OpAuth          Op = 100
+	OpSetWatches    Op = 101
+	OpCreateSession Op = -10
+	OpCloseSession  Op = -11
+	OpError         Op = -1
 )
 
 var opNames = map[Op]string{
-	OpNotification: "notification", OpCreate: "create", OpDelete: "delete", OpExists: "exists", OpGetData: "getData",
+	OpCreate: "create", OpDelete: "delete", OpExists: "exists", OpGetData: "getData",
 	OpSetData: "setData", OpGetACL: "getACL", OpSetACL: "setACL", OpGetChildren: "getChildren", OpSync: "sync",
 	OpPing: "ping", OpGetChildren2: "getChildren2", OpCheck: "check", OpMulti: "multi", OpCreate2: "create2",
-	OpReconfig: "reconfig", OpCheckWatches: "checkWatches", OpRemoveWatches: "removeWatches",
-	OpCreateContainer: "createContainer", OpDeleteContainer: "deleteContainer", OpCreateTTL: "createTTL",
-	OpMultiRead: "multiRead", OpAuth: "auth", OpSetWatches: "setWatches", OpSASL: "sasl",
-	OpGetEphemerals: "getEphemerals", OpGetAllChildrenNumber: "getAllChildrenNumber", OpSetWatches2: "setWatches2",
-	OpAddWatch: "addWatch", OpWhoAmI: "whoAmI", OpCreateSession: "createSession", OpCloseSession: "closeSession", OpError: "error",
+	OpAuth: "auth", OpSetWatches: "setWatches", OpCreateSession: "createSession", OpCloseSession: "closeSession", OpError: "error",
 }
 
 func (o Op) String() string {
@@ -63,8 +45,7 @@ func (o Op) String() string {
 // Writes tells whether a request of this kind changes the tree or the sessions, and so takes a zxid of its own.
 func (o Op) Writes() bool {
 	switch o {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpDeleteContainer, OpSetData, OpSetACL, OpCheck,
-		OpMulti, OpReconfig, OpCreateSession, OpCloseSession:
+	case OpCreate, OpCreate2, OpDelete, OpSetData, OpSetACL, OpMulti, OpCreateSession, OpCloseSession:
 		return true
 	}
 	return false
@@ -153,13 +134,10 @@ const StateSyncConnected int32 = 3
 
 // The flags of a create.
 const (
-	FlagPersistent           int32 = 0
-	FlagEphemeral            int32 = 1
-	FlagSequence             int32 = 2
-	FlagEphemeralSequential  int32 = 3
-	FlagContainer            int32 = 4
-	FlagPersistentTTL        int32 = 5
-	FlagPersistentSequentTTL int32 = 6
+	FlagPersistent          int32 = 0
+	FlagEphemeral           int32 = 1
+	FlagSequence            int32 = 2
+	FlagEphemeralSequential int32 = 3
 )
 
 // The permissions of an ACL.

@@ -13,17 +13,11 @@ const MaxFrame = 0xfffff
 // ErrFrame says that a frame announces an impossible length or one beyond the limit.
 var ErrFrame = errors.New("jute: bad frame length")
 
-// Record is anything that can be written in a frame.
-type Record interface{ Encode(w *Writer) }
-
-// Decoder is anything that can be read from one.
-type Decoder interface{ Decode(r *Reader) }
-
 // Marshal writes records one after another, without a frame.
 func Marshal(records ...Record) []byte {
 	var w Writer
 	for _, rec := range records {
-		rec.Encode(&w)
+		w.Record(rec)
 	}
 	return w.Bytes()
 }
@@ -32,7 +26,7 @@ func Marshal(records ...Record) []byte {
 func Unmarshal(b []byte, records ...Decoder) error {
 	r := NewReader(b)
 	for _, rec := range records {
-		rec.Decode(r)
+		r.Record(rec)
 	}
 	return r.Err()
 }
@@ -41,7 +35,7 @@ func Unmarshal(b []byte, records ...Decoder) error {
 func Frame(records ...Record) []byte {
 	w := Writer{buf: make([]byte, 4, 128)}
 	for _, rec := range records {
-		rec.Encode(&w)
+		w.Record(rec)
 	}
 	binary.BigEndian.PutUint32(w.buf, uint32(len(w.buf)-4))
 	return w.buf

@@ -2,12 +2,10 @@ package jute
 
 import "fmt"
 
-// MultiOp is one step of a transaction. Which fields count depends on Op: Create for the creates (with TTL for
-// createTTL), SetData for setData, Target for delete and check.
+// MultiOp is one step of a transaction. Which fields count depends on Op: Create for the creates, SetData for setData, Target for delete and check.
 type MultiOp struct {
 	Op     Op
 	Create Create
-	TTL    int64
 	Set    SetData
 	Target PathVersion
 }
@@ -31,7 +29,7 @@ func CheckOp(path string, version int32) MultiOp {
 // Path is the node that the step is about.
 func (m MultiOp) Path() string {
 	switch m.Op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+	case OpCreate, OpCreate2:
 		return m.Create.Path
 	case OpSetData:
 		return m.Set.Path
@@ -53,14 +51,12 @@ func (m Multi) Encode(w *Writer) {
 	for _, op := range m {
 		multiHeader(w, op.Op, false, -1)
 		switch op.Op {
-		case OpCreate, OpCreate2, OpCreateContainer:
-			op.Create.Encode(w)
-		case OpCreateTTL:
-			CreateTTL{op.Create, op.TTL}.Encode(w)
+		case OpCreate, OpCreate2:
+			w.Record(op.Create)
 		case OpSetData:
-			op.Set.Encode(w)
+			w.Record(op.Set)
 		default:
-			op.Target.Encode(w)
+			w.Record(op.Target)
 		}
 	}
 	multiHeader(w, -1, true, -1)
@@ -76,16 +72,12 @@ func (m *Multi) Decode(r *Reader) {
 		}
 		step := MultiOp{Op: op}
 		switch op {
-		case OpCreate, OpCreate2, OpCreateContainer:
-			step.Create.Decode(r)
-		case OpCreateTTL:
-			var c CreateTTL
-			c.Decode(r)
-			step.Create, step.TTL = c.Create, c.TTL
+		case OpCreate, OpCreate2:
+			r.Record(&step.Create)
 		case OpSetData:
-			step.Set.Decode(r)
+			r.Record(&step.Set)
 		case OpDelete, OpCheck:
-			step.Target.Decode(r)
+			r.Record(&step.Target)
 		default:
 			r.Fail(fmt.Errorf("jute: %v inside a transaction", op))
 		}
@@ -114,10 +106,10 @@ func (m MultiResponse) Encode(w *Writer) {
 			w.Int32(int32(res.Code))
 		case OpCreate:
 			w.String(res.Path)
-		case OpCreate2, OpCreateContainer, OpCreateTTL:
-			PathStat{res.Path, res.Stat}.Encode(w)
+		case OpCreate2:
+			w.Record(PathStat{res.Path, res.Stat})
 		case OpSetData:
-			res.Stat.Encode(w)
+			w.Record(res.Stat)
 		}
 	}
 	multiHeader(w, -1, true, -1)
@@ -137,12 +129,12 @@ func (m *MultiResponse) Decode(r *Reader) {
 			res.Code = Code(r.Int32())
 		case OpCreate:
 			res.Path = r.String()
-		case OpCreate2, OpCreateContainer, OpCreateTTL:
+		case OpCreate2:
 			res.Path = r.String()
-			res.Stat.Decode(r)
+			r.Record(&res.Stat)
 		case OpSetData:
-			res.Stat.Decode(r)
-		case OpDelete, OpDeleteContainer, OpCheck:
+			r.Record(&res.Stat)
+		case OpDelete, OpCheck:
 		default:
 			r.Fail(fmt.Errorf("jute: %v inside a transaction's answer", op))
 		}

@@ -100,20 +100,13 @@ func (r *Reader) Buffer() []byte {
 	return append(make([]byte, 0, n), b...)
 }
 
-// String reads a string; null becomes the empty string.
+// String reads a string. Null, with which nothing can be done, is a fault.
 func (r *Reader) String() string {
-	s, _ := r.NullableString()
-	return s
-}
-
-// NullableString reads a string and tells whether there was one.
-func (r *Reader) NullableString() (s string, ok bool) {
 	n, null := r.length()
 	if null {
-		return "", false
+		r.Fail(ErrLength)
 	}
-	b := r.take(n)
-	return string(b), r.err == nil
+	return string(r.take(n))
 }
 
 // Count reads the length of a vector whose elements take at least min bytes each. Null is zero, as is every
@@ -132,16 +125,3 @@ func (r *Reader) Count(min int) int {
 
 // Rest reads all that is left.
 func (r *Reader) Rest() []byte { return append([]byte(nil), r.take(len(r.rest))...) }
-
-// Strings reads a vector of strings.
-func (r *Reader) Strings() []string {
-	n := r.Count(4)
-	if n == 0 {
-		return nil
-	}
-	list := make([]string, 0, n)
-	for range n {
-		list = append(list, r.String())
-	}
-	return list
-}

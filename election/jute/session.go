@@ -70,32 +70,11 @@ type RequestHeader struct {
 	Op  Op
 }
 
-// Encode implements Record.
-func (h RequestHeader) Encode(w *Writer) {
-	w.Int32(h.Xid)
-	w.Int32(int32(h.Op))
-}
-
-// Decode implements Decoder.
-func (h *RequestHeader) Decode(r *Reader) { h.Xid, h.Op = r.Int32(), Op(r.Int32()) }
-
 // ReplyHeader starts every answer but the first.
 type ReplyHeader struct {
 	Xid  int32
 	Zxid int64
 	Code Code
-}
-
-// Encode implements Record.
-func (h ReplyHeader) Encode(w *Writer) {
-	w.Int32(h.Xid)
-	w.Int64(h.Zxid)
-	w.Int32(int32(h.Code))
-}
-
-// Decode implements Decoder.
-func (h *ReplyHeader) Decode(r *Reader) {
-	h.Xid, h.Zxid, h.Code = r.Int32(), r.Int64(), Code(r.Int32())
 }
 
 // AuthPacket adds a credential to the connection.
@@ -105,16 +84,6 @@ type AuthPacket struct {
 	Auth   []byte
 }
 
-// Encode implements Record.
-func (a AuthPacket) Encode(w *Writer) {
-	w.Int32(a.Type)
-	w.String(a.Scheme)
-	w.Buffer(a.Auth)
-}
-
-// Decode implements Decoder.
-func (a *AuthPacket) Decode(r *Reader) { a.Type, a.Scheme, a.Auth = r.Int32(), r.String(), r.Buffer() }
-
 // WatchEvent is the body of a notification.
 type WatchEvent struct {
 	Type  EventType
@@ -122,51 +91,8 @@ type WatchEvent struct {
 	Path  string
 }
 
-// Encode implements Record.
-func (e WatchEvent) Encode(w *Writer) {
-	w.Int32(int32(e.Type))
-	w.Int32(e.State)
-	w.String(e.Path)
-}
-
-// Decode implements Decoder.
-func (e *WatchEvent) Decode(r *Reader) {
-	e.Type, e.State, e.Path = EventType(r.Int32()), r.Int32(), r.String()
-}
-
 // SetWatches puts a client's watches back after a reconnect. Those that would have fired since RelativeZxid fire.
 type SetWatches struct {
-	RelativeZxid        int64
-	Data, Exist, Child  []string
-	Persistent          []string // of setWatches2 alone, as the next
-	PersistentRecursive []string
-}
-
-// Encode implements Record, in the form of op 101.
-func (s SetWatches) Encode(w *Writer) {
-	w.Int64(s.RelativeZxid)
-	w.Strings(s.Data)
-	w.Strings(s.Exist)
-	w.Strings(s.Child)
-}
-
-// Decode implements Decoder, in the form of op 101.
-func (s *SetWatches) Decode(r *Reader) {
-	s.RelativeZxid, s.Data, s.Exist, s.Child = r.Int64(), r.Strings(), r.Strings(), r.Strings()
-}
-
-// SetWatches2 is SetWatches in the form of op 105, with persistent watches.
-type SetWatches2 struct{ SetWatches }
-
-// Encode implements Record.
-func (s SetWatches2) Encode(w *Writer) {
-	s.SetWatches.Encode(w)
-	w.Strings(s.Persistent)
-	w.Strings(s.PersistentRecursive)
-}
-
-// Decode implements Decoder.
-func (s *SetWatches2) Decode(r *Reader) {
-	s.SetWatches.Decode(r)
-	s.Persistent, s.PersistentRecursive = r.Strings(), r.Strings()
+	RelativeZxid       int64
+	Data, Exist, Child []string
 }

@@ -49,11 +49,3 @@ func (w *Writer) String(s string) {
 	w.Count(len(s))
 	w.buf = append(w.buf, s...)
 }
-
-// Strings writes a vector of strings.
-func (w *Writer) Strings(list []string) {
-	w.Count(len(list))
-	for _, s := range list {
-		w.String(s)
-	}
-}

@@ -2,144 +2,115 @@ package zkmem
 
 import (
 	"bufio"
-	"encoding/binary"
-	"io"
 	"net"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"understudy/election/jute"
 )
 
-// conn is one client connection. Three goroutines carry it: one reads frames into the lane in, one answers them, one
-// writes what is in the lane out.
+// waiting is how many frames a client may be behind before it is hung up on.
+const waiting = 1 << 13
+
+// conn is one client's connection. The server's lock guards it.
 type conn struct {
-	net net.Conn
-	in  *lane
-	out *lane
-
-	// guarded by the server's lock
-	number  int64 // counts the server's connections
-	session int64 // 0 until the handshake
-	shaken  bool  // the handshake is done
-	over    bool  // the server has done with it, though the client may not know yet
-	timeout time.Duration
-	ids     []identity
-	last    latest
-	change  *request // the newest change that was asked for; nil: none of several servers
-
-	received, sent atomic.Int64
+	net.Conn
+	client *Client
+	s      *Server
+	out    chan []byte
+	over   bool
 }
 
-// prompt is a connection whose Write never waits, and so needs no goroutine.
-type prompt interface{ NeverWaits() }
-
-func newConn(nc net.Conn) *conn {
-	c := &conn{net: nc, in: newLane(), out: newLane(), last: latest{since: time.Now()}}
-	c.ids = []identity{{"ip", c.host()}}
-	return c
-}
-
-func (c *conn) addr() string {
-	if addr := c.net.RemoteAddr(); addr != nil {
-		return addr.String()
-	}
-	return ""
-}
-
-func (c *conn) host() string {
-	host, _, err := net.SplitHostPort(c.addr())
-	if err != nil {
-		return c.addr()
-	}
-	return host
-}
-
-// carry runs the connection until both sides have done with it. answer is called for one frame after the other.
-func (c *conn) carry(limit int, answer func(frame []byte), peerLeft func()) {
-	var wait sync.WaitGroup
-	wait.Go(func() { c.read(limit, answer) })
-	wait.Go(c.write)
-	for {
-		frame, ok := c.in.pop()
-		if !ok {
-			break
-		}
-		answer(frame)
-	}
-	peerLeft()
-	wait.Wait()
-}
-
-// read takes frames off the network. A four-letter word is one of them, recognised by its being no possible length.
-func (c *conn) read(limit int, answer func(frame []byte)) {
-	defer c.out.leave()
-	defer c.in.finish()
-	in := bufio.NewReaderSize(c.net, 1<<10)
-	for first := true; c.in.room(); first = false {
-		var head [4]byte
-		if _, err := io.ReadFull(in, head[:]); err != nil {
-			return
-		}
-		if first && isWord(string(head[:])) {
-			c.in.push(head[:])
-			return
-		}
-		body, err := jute.ReadFrameBody(in, int32(binary.BigEndian.Uint32(head[:])), limit)
-		if err != nil {
-			return
-		}
-		c.in.pass(append(head[:], body...), answer)
-	}
-}
-
-func (c *conn) write() {
-	defer c.net.Close()
-	for {
-		frame, ok := c.out.pop()
-		if !ok {
-			return
-		}
-		if !c.put(frame) {
-			return
-		}
-	}
-}
-
-func (c *conn) put(frame []byte) bool {
-	if _, err := c.net.Write(frame); err != nil {
-		c.out.abort()
-		return false
-	}
-	return true
-}
-
-// abort ends the connection at once, whatever is still on its way.
-func (c *conn) abort() {
-	c.over = true
-	c.in.abort()
-	c.out.abort()
-	_ = c.net.Close()
-}
-
-// hangUp ends the connection after all answers so far. The client learns of it when the network lets it.
-func (c *conn) hangUp() {
-	c.over = true
-	c.in.abort()
-	c.out.finish()
-}
-
-func (c *conn) send(records ...jute.Record) {
-	c.sent.Add(1)
-	if _, ok := c.net.(prompt); ok {
-		c.out.pass(jute.Frame(records...), func(frame []byte) { c.put(frame) })
+// serve serves one connection and returns when both sides have done with it.
+func (s *Server) serve(nc net.Conn) {
+	defer nc.Close()
+	if !s.holds(nc) {
 		return
 	}
-	c.out.push(jute.Frame(records...))
+	defer s.drop(nc)
+	c := &conn{Conn: nc, s: s, out: make(chan []byte, waiting)}
+	c.client = NewClient(c)
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	wait.Go(func() {
+		defer nc.Close()
+		for frame := range c.out {
+			if _, err := nc.Write(frame); err != nil {
+				return
+			}
+		}
+	})
+	in := bufio.NewReaderSize(nc, 1<<10)
+	word, _ := in.Peek(4)
+	if IsWord(string(word)) {
+		c.tell(string(word))
+		return
+	}
+	for {
+		frame, err := jute.ReadFrame(in, 0)
+		if err != nil || !c.take(frame) {
+			c.left()
+			return
+		}
+	}
 }
 
-func (c *conn) notify(kind jute.EventType, path string) {
-	c.send(jute.ReplyHeader{Xid: jute.XidNotification, Zxid: -1},
-		jute.WatchEvent{Type: kind, State: jute.StateSyncConnected, Path: path})
+// take deals with one frame; false means that the server has done with the client.
+func (c *conn) take(frame []byte) bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.figures.Received++
+	in := jute.NewReader(frame)
+	var h jute.RequestHeader
+	var hello jute.ConnectRequest
+	switch {
+	case c.over:
+	case c.client.Shaken:
+		if in.Record(&h); in.Err() == nil {
+			c.s.answer(c, h, frame[len(frame)-in.Remaining():])
+		}
+	default:
+		if in.Record(&hello); in.Err() == nil {
+			c.s.greet(c, hello)
+		}
+	}
+	return in.Err() == nil && !c.over
+}
+
+// left hangs up on a client that has gone, or that talks nonsense.
+func (c *conn) left() {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.watches.Drop(c.client)
+	c.HangUp()
+}
+
+func (c *conn) tell(word string) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	f := c.s.figures
+	_, f.Port, _ = net.SplitHostPort(c.LocalAddr().String())
+	f.Connections = len(c.s.sessions) + 1
+	c.out <- []byte(c.s.data.Word(word, f))
+	c.HangUp()
+}
+
+// Send implements Line.
+func (c *conn) Send(records ...jute.Record) {
+	c.s.figures.Sent++
+	if c.over {
+		return
+	}
+	select {
+	case c.out <- jute.Frame(records...):
+	default:
+		c.HangUp()
+	}
+}
+
+// HangUp implements Line.
+func (c *conn) HangUp() {
+	if !c.over {
+		c.over = true
+		close(c.out)
+	}
 }

@@ -1,15 +1,13 @@
-// Package zkmem is a ZooKeeper server that lives in memory and in the process that starts it: for tests, for trying
-// things out, and for faults that no real server will show on demand.
+// Package zkmem is a ZooKeeper server that lives in memory and in the process that starts it: for trying things out.
 //
-// It speaks the wire protocol of ZooKeeper 3.8 as a standalone server and behaves like one: a suite of tests runs
-// against it and against the real server and expects the same of both. It keeps no promise about data: what it holds
-// is gone when the process is.
+// It speaks the wire protocol of ZooKeeper 3.8 as a standalone server, as far as Understudy and plain clients need it, and
+// behaves like one there: a suite of tests runs against it and against the real server and expects the same of both. It
+// keeps no promise about data: what it holds is gone when the process is.
 //
-// What differs from the real server: children and the ephemerals of an ended session come in the order of their names
-// where the real one follows its hash tables; TTL nodes, reconfiguration and SASL are refused as a server refuses what it
-// was not configured for; quotas are counted and cannot be enforced; multiRead is unknown; times in mntr are zero, sizes in
-// dirs too.
+// What it lacks is unimplemented, and ends the connection: containers, TTL nodes, persistent watches, reconfiguration, SASL,
+// and the requests that tell of ephemerals, of numbers of znodes and of the client itself. An ACL of an address is invalid.
+// Quotas are not counted. Children and the ephemerals of an ended session come in the order of their names where the real
+// server follows its hash tables.
 //
-// All waiting is on channels, conditions and timers of package time, so that a server and its clients, joined by
-// connections in memory, run inside testing/synctest.
+// Data, Watches and Client are what the servers are made of that tests disturb (supervisor/testbed/zkfaults), too.
 package zkmem

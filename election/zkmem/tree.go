@@ -7,9 +7,6 @@ import (
 	"understudy/election/jute"
 )
 
-// containerOwner stands where an ephemeral has its session.
-const containerOwner int64 = -1 << 63
-
 // node is one znode. What it shares with a jute.Stat is kept there, but for Cversion: stat.Cversion counts the
 // children ever created, which also numbers the sequential ones; clients are shown the count of all changes.
 type node struct {
@@ -24,31 +21,24 @@ func (n *node) status() jute.Stat {
 	s.NumChildren = int32(len(n.children))
 	s.DataLength = int32(len(n.data))
 	s.Cversion = s.Cversion*2 - s.NumChildren
-	if s.EphemeralOwner == containerOwner {
-		s.EphemeralOwner = 0 // clients are not told
-	}
 	return s
 }
 
 func (n *node) childNames() []string { return slices.Sorted(maps.Keys(n.children)) }
 
-// ephemeral tells whether the node goes with a session.
-func (n *node) ephemeral() bool {
-	return n.stat.EphemeralOwner != 0 && n.stat.EphemeralOwner != containerOwner
-}
+// ephemeral reports whether the node goes with a session.
+func (n *node) ephemeral() bool { return n.stat.EphemeralOwner != 0 }
 
 // tree is all nodes by their path.
 type tree struct {
 	nodes      map[string]*node
 	ephemerals map[int64]map[string]struct{} // by session
-	containers map[string]struct{}
 }
 
 func newTree() *tree {
 	t := &tree{
 		nodes:      map[string]*node{},
 		ephemerals: map[int64]map[string]struct{}{},
-		containers: map[string]struct{}{},
 	}
 	t.nodes["/"] = &node{data: []byte{}, children: map[string]struct{}{"zookeeper": {}}}
 	t.nodes["/zookeeper"] = &node{data: []byte{}, children: map[string]struct{}{"config": {}, "quota": {}}}
@@ -75,12 +65,7 @@ func (t *tree) insert(path, parent, name string, n *node) {
 	}
 	p.children[name] = struct{}{}
 	t.nodes[path] = n
-	t.recount(path, n)
-	t.counted(path, 1, len(n.data))
-	switch {
-	case n.stat.EphemeralOwner == containerOwner:
-		t.containers[path] = struct{}{}
-	case n.ephemeral():
+	if n.ephemeral() {
 		owned := t.ephemerals[n.stat.EphemeralOwner]
 		if owned == nil {
 			owned = map[string]struct{}{}
@@ -95,8 +80,6 @@ func (t *tree) remove(path, parent, name string) {
 	p, _ := t.lookup(parent)
 	delete(p.children, name)
 	delete(t.nodes, path)
-	t.counted(path, -1, -len(n.data))
-	delete(t.containers, path)
 	if owned := t.ephemerals[n.stat.EphemeralOwner]; owned != nil {
 		delete(owned, path)
 		if len(owned) == 0 {
@@ -108,19 +91,15 @@ func (t *tree) remove(path, parent, name string) {
 // owned is the ephemerals of a session, in the order of their paths.
 func (t *tree) owned(session int64) []string { return slices.Sorted(maps.Keys(t.ephemerals[session])) }
 
-func (t *tree) ephemeralCount() (n int) {
-	for _, owned := range t.ephemerals {
-		n += len(owned)
+func (t *tree) clone() *tree {
+	c := &tree{nodes: map[string]*node{}, ephemerals: map[int64]map[string]struct{}{}}
+	for path, n := range t.nodes {
+		one := *n
+		one.data, one.children = slices.Clone(n.data), maps.Clone(n.children)
+		c.nodes[path] = &one
 	}
-	return n
-}
-
-// count counts the root twice, as the real server does: it goes by two names.
-func (t *tree) count() int { return len(t.nodes) + 1 }
-
-func (t *tree) dataSize() (n int) {
-	for path, node := range t.nodes {
-		n += len(path) + len(node.data)
+	for id, owned := range t.ephemerals {
+		c.ephemerals[id] = maps.Clone(owned)
 	}
-	return n
+	return c
 }

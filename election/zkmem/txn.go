@@ -7,17 +7,11 @@ import (
 	"understudy/election/jute"
 )
 
-// caller asks for a change.
-type caller struct {
-	session int64
-	ids     []identity
-}
-
-// change is what watches look for. The ACL is that of the node the event is about to name.
-type change struct {
-	kind jute.EventType
-	path string
-	acl  []jute.ACL
+// Change is what watches look for.
+type Change struct {
+	Kind jute.EventType
+	Path string
+	acl  []jute.ACL // of the node that the event names
 }
 
 // txn makes changes under one zxid. Each step takes effect at once, so that the next one sees it; rollback undoes
@@ -27,7 +21,7 @@ type txn struct {
 	zxid    int64
 	now     int64 // milliseconds since 1970
 	steps   int   // how many there are; one alone need not be undone
-	changes []change
+	changes []Change
 	undo    []func()
 }
 
@@ -41,9 +35,9 @@ func (x *txn) rollback() {
 func failed(code jute.Code) jute.MultiResult { return jute.MultiResult{Op: jute.OpError, Code: code} }
 
 // step does one change. A step that fails changes nothing.
-func (x *txn) step(who caller, op jute.MultiOp) jute.MultiResult {
+func (x *txn) step(who Caller, op jute.MultiOp) jute.MultiResult {
 	switch op.Op {
-	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+	case jute.OpCreate, jute.OpCreate2:
 		return x.create(who, op)
 	case jute.OpDelete:
 		return x.delete(who, op.Target)
@@ -56,11 +50,14 @@ func (x *txn) step(who caller, op jute.MultiOp) jute.MultiResult {
 }
 
 // multi does all steps or none, and answers as the real server does: see jute.MultiResult.
-func (x *txn) multi(who caller, ops jute.Multi) jute.MultiResponse {
+func (x *txn) multi(who Caller, ops jute.Multi) jute.MultiResponse {
 	x.steps = len(ops)
 	results := make(jute.MultiResponse, 0, len(ops))
 	for i, op := range ops {
-		res := x.step(who, asInMulti(op))
+		if op.Op == jute.OpCreate2 {
+			op.Op = jute.OpCreate // as which the real server answers it here
+		}
+		res := x.step(who, op)
 		results = append(results, res)
 		if res.Op != jute.OpError {
 			continue
@@ -77,30 +74,11 @@ func (x *txn) multi(who caller, ops jute.Multi) jute.MultiResponse {
 	return results
 }
 
-// asInMulti reads a step as the real server does in a transaction: there the flags say what kind of create it is,
-// whatever the op, and so no create is answered as a create2.
-func asInMulti(op jute.MultiOp) jute.MultiOp {
-	switch op.Op {
-	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
-		op.Op = jute.OpCreate
-		if op.Create.Flags == jute.FlagContainer {
-			op.Op = jute.OpCreateContainer
-		}
-	}
-	return op
-}
-
 // create checks in the order of the real server, which decides which of several faults a client hears of.
-func (x *txn) create(who caller, op jute.MultiOp) jute.MultiResult {
+func (x *txn) create(who Caller, op jute.MultiOp) jute.MultiResult {
 	req := op.Create
-	switch {
-	case req.Flags < jute.FlagPersistent || req.Flags > jute.FlagPersistentSequentTTL:
-		return failed(jute.BadArguments)
-	case req.Flags >= jute.FlagPersistentTTL:
-		return failed(jute.Unimplemented)
-	}
 	parentPath, _, ok := parentOf(req.Path)
-	if !ok {
+	if !ok || req.Flags < jute.FlagPersistent || req.Flags > jute.FlagEphemeralSequential {
 		return failed(jute.BadArguments)
 	}
 	acl, code := resolveACL(req.ACL, who.ids)
@@ -130,11 +108,8 @@ func (x *txn) create(who caller, op jute.MultiOp) jute.MultiResult {
 	n := &node{data: req.Data, acl: acl, stat: jute.Stat{
 		Czxid: x.zxid, Mzxid: x.zxid, Pzxid: x.zxid, Ctime: x.now, Mtime: x.now,
 	}}
-	switch {
-	case op.Op == jute.OpCreateContainer:
-		n.stat.EphemeralOwner = containerOwner
-	case req.Flags == jute.FlagEphemeral || req.Flags == jute.FlagEphemeralSequential:
-		n.stat.EphemeralOwner = who.session
+	if req.Flags == jute.FlagEphemeral || req.Flags == jute.FlagEphemeralSequential {
+		n.stat.EphemeralOwner = who.Session
 	}
 	x.insert(path, parentPath, parent, n)
 	return jute.MultiResult{Op: op.Op, Path: path, Stat: n.status()}
@@ -151,8 +126,8 @@ func (x *txn) insert(path, parentPath string, parent *node, n *node) {
 		parent.stat = before
 	})
 	x.changes = append(x.changes,
-		change{jute.EventNodeCreated, path, n.acl},
-		change{jute.EventNodeChildrenChanged, orRoot(parentPath), parent.acl})
+		Change{jute.EventNodeCreated, path, n.acl},
+		Change{jute.EventNodeChildrenChanged, orRoot(parentPath), parent.acl})
 }
 
 func orRoot(path string) string {
@@ -162,7 +137,7 @@ func orRoot(path string) string {
 	return path
 }
 
-func (x *txn) delete(who caller, req jute.PathVersion) jute.MultiResult {
+func (x *txn) delete(who Caller, req jute.PathVersion) jute.MultiResult {
 	parentPath, _, ok := parentOf(req.Path)
 	if !ok || special(req.Path) {
 		return failed(jute.BadArguments)
@@ -200,11 +175,11 @@ func (x *txn) remove(path string) {
 		parent.stat = before
 	})
 	x.changes = append(x.changes,
-		change{jute.EventNodeDeleted, path, n.acl},
-		change{jute.EventNodeChildrenChanged, orRoot(parentPath), parent.acl})
+		Change{jute.EventNodeDeleted, path, n.acl},
+		Change{jute.EventNodeChildrenChanged, orRoot(parentPath), parent.acl})
 }
 
-func (x *txn) setData(who caller, req jute.SetData) jute.MultiResult {
+func (x *txn) setData(who Caller, req jute.SetData) jute.MultiResult {
 	if !validPath(req.Path) {
 		return failed(jute.BadArguments)
 	}
@@ -219,20 +194,16 @@ func (x *txn) setData(who caller, req jute.SetData) jute.MultiResult {
 	}
 	if x.steps > 1 {
 		stat, data := n.stat, n.data
-		x.undo = append(x.undo, func() {
-			x.tree.counted(req.Path, 0, len(data)-len(n.data))
-			n.stat, n.data = stat, data
-		})
+		x.undo = append(x.undo, func() { n.stat, n.data = stat, data })
 	}
-	x.tree.counted(req.Path, 0, len(req.Data)-len(n.data))
 	n.data = req.Data
 	n.stat.Version++
 	n.stat.Mtime, n.stat.Mzxid = x.now, x.zxid
-	x.changes = append(x.changes, change{jute.EventNodeDataChanged, req.Path, n.acl})
+	x.changes = append(x.changes, Change{jute.EventNodeDataChanged, req.Path, n.acl})
 	return jute.MultiResult{Op: jute.OpSetData, Stat: n.status()}
 }
 
-func (x *txn) check(who caller, req jute.PathVersion) jute.MultiResult {
+func (x *txn) check(who Caller, req jute.PathVersion) jute.MultiResult {
 	if !validPath(req.Path) {
 		return failed(jute.BadArguments)
 	}
@@ -248,7 +219,7 @@ func (x *txn) check(who caller, req jute.PathVersion) jute.MultiResult {
 	return jute.MultiResult{Op: jute.OpCheck}
 }
 
-func (x *txn) setACL(who caller, req jute.SetACL) (jute.Stat, jute.Code) {
+func (x *txn) setACL(who Caller, req jute.SetACL) (jute.Stat, jute.Code) {
 	if !validPath(req.Path) {
 		return jute.Stat{}, jute.BadArguments
 	}

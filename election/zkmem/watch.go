@@ -1,111 +1,65 @@
 package zkmem
 
-import (
-	"strings"
+import "understudy/election/jute"
 
-	"understudy/election/jute"
-)
+type watchSet map[string]map[*Client]struct{}
 
-// watchMode says how long a watch lasts and how far it reaches.
-type watchMode int32
-
-const (
-	watchPersistent watchMode = 0 // these two are the wire's numbers
-	watchRecursive  watchMode = 1
-	watchOnce       watchMode = 2
-)
-
-type watchSet map[string]map[*conn]watchMode
-
-func (w watchSet) add(path string, c *conn, mode watchMode) {
+func (w watchSet) add(path string, c *Client) {
 	if w[path] == nil {
-		w[path] = map[*conn]watchMode{}
+		w[path] = map[*Client]struct{}{}
 	}
-	w[path][c] = mode
+	w[path][c] = struct{}{}
 }
 
-func (w watchSet) drop(path string, c *conn) bool {
-	if _, ok := w[path][c]; !ok {
-		return false
-	}
+func (w watchSet) drop(path string, c *Client) {
 	delete(w[path], c)
 	if len(w[path]) == 0 {
 		delete(w, path)
 	}
-	return true
 }
 
-func (w watchSet) dropAll(c *conn) {
+func (w watchSet) dropAll(c *Client) {
 	for path := range w {
 		w.drop(path, c)
 	}
 }
 
-func (w watchSet) count() (n int) {
-	for _, conns := range w {
-		n += len(conns)
-	}
-	return n
-}
-
-// trigger collects the connections that have to hear of an event, and removes the watches that are used up by it. deep tells whether there
-// are recursive watches.
-func (w watchSet) trigger(path string, kind jute.EventType, deep bool, hear map[*conn]struct{}) {
-	for c, mode := range w[path] {
-		if mode == watchRecursive && kind == jute.EventNodeChildrenChanged {
-			continue
-		}
+// trigger collects the clients that have to hear of an event, and removes the watches, which are used up by it.
+func (w watchSet) trigger(path string, hear map[*Client]struct{}) {
+	for c := range w[path] {
 		hear[c] = struct{}{}
-		if mode == watchOnce {
-			w.drop(path, c)
-		}
-	}
-	if kind == jute.EventNodeChildrenChanged || !deep {
-		return
-	}
-	for up := path; up != "/"; {
-		up = orRoot(up[:strings.LastIndexByte(up, '/')])
-		for c, mode := range w[up] {
-			if mode == watchRecursive {
-				hear[c] = struct{}{}
-			}
-		}
+		w.drop(path, c)
 	}
 }
 
-// watches are those of one server's clients. Those set by exists and getData are one kind: data.
-type watches struct {
-	data, child watchSet
-	deep        *bool // there has been a recursive one
-}
+// Watches are those of one server's clients. Those set by exists and getData are one kind: data.
+type Watches struct{ data, child watchSet }
 
-func newWatches() watches { return watches{watchSet{}, watchSet{}, new(bool)} }
+// NewWatches makes an empty set.
+func NewWatches() Watches { return Watches{watchSet{}, watchSet{}} }
 
-// fire tells the changes of one transaction, in their order. A connection hears of a deletion once, whether it
-// watches the data, the children, or both.
-func (w watches) fire(changes []change) {
-	hear := map[*conn]struct{}{}
+// Fire tells the changes of one transaction, in their order. A client hears of a deletion once, whether it watches the data,
+// the children, or both.
+func (w Watches) Fire(changes []Change) {
+	hear := map[*Client]struct{}{}
 	for _, ch := range changes {
 		clear(hear)
-		switch ch.kind {
-		case jute.EventNodeChildrenChanged:
-			w.child.trigger(ch.path, ch.kind, *w.deep, hear)
-		case jute.EventNodeDeleted:
-			w.data.trigger(ch.path, ch.kind, *w.deep, hear)
-			w.child.trigger(ch.path, ch.kind, *w.deep, hear)
-		default:
-			w.data.trigger(ch.path, ch.kind, *w.deep, hear)
+		if ch.Kind != jute.EventNodeChildrenChanged {
+			w.data.trigger(ch.Path, hear)
+		}
+		if ch.Kind == jute.EventNodeChildrenChanged || ch.Kind == jute.EventNodeDeleted {
+			w.child.trigger(ch.Path, hear)
 		}
 		for c := range hear {
 			if allowed(ch.acl, jute.PermRead, c.ids) {
-				c.notify(ch.kind, ch.path)
+				c.notify(ch.Kind, ch.Path)
 			}
 		}
 	}
 }
 
 // restore puts the watches of a client back that was away since the given zxid, and fires those it missed.
-func (w watches) restore(d *database, c *conn, req jute.SetWatches) {
+func (w Watches) restore(d *Data, c *Client, req jute.SetWatches) {
 	for _, path := range req.Data {
 		n, code := d.find(path)
 		switch {
@@ -114,14 +68,14 @@ func (w watches) restore(d *database, c *conn, req jute.SetWatches) {
 		case n.stat.Mzxid > req.RelativeZxid:
 			c.notify(jute.EventNodeDataChanged, path)
 		default:
-			w.data.add(path, c, watchOnce)
+			w.data.add(path, c)
 		}
 	}
 	for _, path := range req.Exist {
 		if _, code := d.find(path); code == jute.OK {
 			c.notify(jute.EventNodeCreated, path)
 		} else {
-			w.data.add(path, c, watchOnce)
+			w.data.add(path, c)
 		}
 	}
 	for _, path := range req.Child {
@@ -132,61 +86,13 @@ func (w watches) restore(d *database, c *conn, req jute.SetWatches) {
 		case n.stat.Pzxid > req.RelativeZxid:
 			c.notify(jute.EventNodeChildrenChanged, path)
 		default:
-			w.child.add(path, c, watchOnce)
+			w.child.add(path, c)
 		}
 	}
-	for _, path := range req.Persistent {
-		w.add(path, c, watchPersistent)
-	}
-	for _, path := range req.PersistentRecursive {
-		w.add(path, c, watchRecursive)
-	}
 }
 
-// add sets a watch of addWatch, which takes the place of those for data and for children.
-func (w watches) add(path string, c *conn, mode watchMode) {
-	w.data.add(path, c, mode)
-	w.child.add(path, c, mode)
-	*w.deep = *w.deep || mode == watchRecursive
-}
-
-// Kinds of watches as removeWatches and checkWatches number them.
-const (
-	watchedChildren = 1
-	watchedData     = 2
-	watchedAny      = 3
-)
-
-func (w watches) sets(kind int32) []watchSet {
-	switch kind {
-	case watchedChildren:
-		return []watchSet{w.child}
-	case watchedData:
-		return []watchSet{w.data}
-	case watchedAny:
-		return []watchSet{w.child, w.data}
-	}
-	return nil
-}
-
-func (w watches) remove(path string, c *conn, kind int32) bool {
-	removed := false
-	for _, set := range w.sets(kind) {
-		removed = set.drop(path, c) || removed
-	}
-	return removed
-}
-
-func (w watches) has(path string, c *conn, kind int32) bool {
-	for _, set := range w.sets(kind) {
-		if _, ok := set[path][c]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-func (w watches) dropAll(c *conn) {
+// Drop forgets the watches of a client.
+func (w Watches) Drop(c *Client) {
 	w.data.dropAll(c)
 	w.child.dropAll(c)
 }

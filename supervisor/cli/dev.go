@@ -47,7 +47,7 @@ func dev(ctx context.Context, out io.Writer, address string) error {
 		return errors.Join(err, l.Close())
 	}
 	supervisor.Forget(config.Default().ZooKeeper.Root, l.Addr().String()) // else a supervisor waits out the leases of the data before this
-	server := zkmem.New(zkmem.Config{TickTime: devTick})
+	server := zkmem.New(devTick)
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	err = server.Serve(l)
 	if errors.Is(err, zkmem.ErrClosed) {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"understudy/election/zkmem"
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // says runs a command line in this process and returns its code and what it printed.
@@ -53,7 +53,7 @@ func emptyCluster(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := zkmem.New(zkmem.Config{})
+	server := zkfaults.New(zkfaults.Config{})
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close(); <-done })

@@ -115,11 +115,12 @@ func (l *loader) one(at path, pattern, name string) {
 	l.file = name
 	switch {
 	case fault != nil:
-		l.parts = append(l.parts, parsed{name, root, fault, emptied(src, fault.Line)})
+		fault.File, l.cut = name, true
+		l.faults = append(l.faults, *fault)
 	case root == nil:
 	case root.Kind == yaml.MappingNode:
 		l.files.says(name, root)
-		l.parts = append(l.parts, parsed{name: name, root: root})
+		l.parts = append(l.parts, parsed{name, root})
 	case root.Kind == yaml.ScalarNode: // which may be a secret
 		l.fault(root, nil, "text where the key services: is expected")
 	default:

@@ -73,14 +73,13 @@ type loader struct {
 	files    Files
 	order    []string // the files as faults name them
 	nodes    []string // that the files name
+	cut      bool     // what an included file gives is not known
 }
 
 // parsed is a file.
 type parsed struct {
-	name  string
-	root  *yaml.Node // nil, or no mapping, where fault leaves nothing to read
-	fault *Fault     // it is not YAML, and root not all that it says
-	empty int        // the line of which the rest was left out then
+	name string
+	root *yaml.Node // a mapping
 }
 
 func newLoader(name string, disk disk) *loader {
@@ -99,16 +98,12 @@ func (l *loader) decode(node string) *decoder {
 	l.doc.Config.Node = node
 	for _, p := range l.parts {
 		at, f := []spot{{file: p.name, value: p.root, own: true}}, fragment{Services: maps.Clone(l.doc.Services)}
-		switch {
-		case p.root == nil || p.root.Kind != yaml.MappingNode:
-		case p.name == l.name:
+		if p.name == l.name {
 			l.value(at, reflectOf(&l.doc), nil)
-		default:
-			l.value(at, reflectOf(&f), nil)
+			continue
 		}
-		if p.name != l.name && p.fault == nil {
-			l.doc.Services = f.Services
-		}
+		l.value(at, reflectOf(&f), nil)
+		l.doc.Services = f.Services
 	}
 	l.file = l.name
 	return l.decoder
@@ -118,16 +113,8 @@ func (l *loader) load(src []byte) LoadResult {
 	root, fault := parse(src)
 	switch {
 	case fault != nil:
-		if root != nil && strange(root) {
-			root = nil
-		}
-		l.parts = []parsed{{l.name, root, fault, emptied(src, fault.Line)}}
-		l.decode("")
-		l.include()
-		for node := range l.named {
-			l.decode(node)
-		}
-		return LoadResult{Faults: l.all(), Files: l.files}
+		fault.File = l.name
+		return LoadResult{Faults: Faults{*fault}, Files: l.files}
 	case root == nil:
 		return LoadResult{Faults: Faults{{File: l.name, Line: 1, Column: 1, Message: whatToWrite}}, Files: l.files}
 	case strange(root) || root.Kind != yaml.MappingNode:
@@ -140,15 +127,18 @@ func (l *loader) load(src []byte) LoadResult {
 	}
 	l.sum.Write(src)
 	l.files.says(l.name, root)
-	l.parts = []parsed{{name: l.name, root: root}}
+	l.parts = []parsed{{l.name, root}}
 	l.decode("")
 	l.include()
 	given, at := l.doc.Services, l.positions
 	warnings := l.check()
+	if l.cut {
+		l.faults = slices.DeleteFunc(l.faults, func(f Fault) bool { return f.Message == nothingToRun })
+	}
 	l.tooMuch()
 	l.files.env(l.doc.Services)
 	l.files.given(given, func(name string) string { return at.spots[path{"services", name}.id()].file })
-	r := LoadResult{Faults: l.all(), Sum: hex.EncodeToString(l.sum.Sum(nil)[:8]), Files: l.files, loader: l}
+	r := LoadResult{Faults: l.sorted(l.faults), Sum: hex.EncodeToString(l.sum.Sum(nil)[:8]), Files: l.files, loader: l}
 	if len(r.Faults) > 0 {
 		return r
 	}
@@ -168,19 +158,6 @@ func strange(root *yaml.Node) bool {
 		}
 	}
 	return len(root.Content) > 0
-}
-
-// all are the faults. Of what a file that is not YAML has beside that fault, keys and values are told that are wrong in any case. What they
-// have to be together is not: a part of it is missing.
-func (l *loader) all() Faults {
-	faults := l.faults
-	for _, p := range l.parts {
-		if p.fault != nil {
-			p.fault.File = p.name
-			faults = append(slices.DeleteFunc(faults, func(f Fault) bool { return f.File == p.name && f.Line == p.empty }), *p.fault)
-		}
-	}
-	return l.sorted(faults)
 }
 
 // sorted puts faults into the order in which a user meets them.

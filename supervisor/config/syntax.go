@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -14,63 +13,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// parse gives the root of the only document, nil when there is nothing in it. Beside the fault that keeps src from being YAML (the parser
-// stops at the first one) it gives what can be read without that line, if anything.
+// parse gives the root of the only document, nil when there is nothing in it, or the fault that keeps src from being YAML: the parser stops at
+// the first one.
 func parse(src []byte) (*yaml.Node, *Fault) {
-	root, fault := parseWhole(src)
-	if fault != nil {
-		root = parseAround(src, fault.Line)
-	}
-	return root, fault
-}
-
-// parseAround reads src without a line that is broken. Where others belong to that line, or are broken as well, it reads what stands
-// above it.
-func parseAround(src []byte, broken int) *yaml.Node {
-	lines := bytes.SplitAfter(src, []byte("\n"))
-	if broken > len(lines) {
-		return nil
-	}
-	above := bytes.Join(lines[:broken-1], nil)
-	texts := [][]byte{above}
-	another := bytes.HasPrefix(lines[broken-1], []byte("---")) // document
-	if !another && indent(lines[broken-1]) >= indent(lines[broken:]...) {
-		texts = [][]byte{slices.Concat(above, []byte("\n"), bytes.Join(lines[broken:], nil)), above}
-	}
-	for _, text := range texts {
-		if root, fault := parseWhole(text); fault == nil {
-			return root
-		}
-	}
-	return nil
-}
-
-// indent is how far the first of the lines that says something is indented.
-func indent(lines ...[]byte) int {
-	for _, line := range lines {
-		if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '#' {
-			return bytes.IndexByte(line, text[0])
-		}
-	}
-	return 0
-}
-
-// emptied is the line of the key just above a broken one, which seems to have no value when it is read without that. 0: there is none.
-func emptied(src []byte, broken int) int {
-	lines := bytes.Split(src, []byte("\n"))
-	for i := min(broken, len(lines)) - 2; i >= 0; i-- {
-		said, _, _ := bytes.Cut(lines[i], []byte(" #"))
-		if said = bytes.TrimSpace(said); bytes.HasSuffix(said, []byte(":")) {
-			return i + 1
-		} else if len(said) > 0 && said[0] != '#' {
-			return 0
-		}
-	}
-	return 0
-}
-
-// parseWhole is parse, but that it gives nothing beside a fault.
-func parseWhole(src []byte) (*yaml.Node, *Fault) {
 	if fault := unreadable(src); fault != nil {
 		return nil, fault
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 const root = "/understudy"
@@ -26,7 +26,7 @@ type bed struct {
 }
 
 func newBed(t *testing.T) *bed {
-	server := zkmem.New(zkmem.Config{TickTime: 50 * time.Millisecond})
+	server := zkfaults.New(zkfaults.Config{TickTime: 50 * time.Millisecond})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func perform(ctx context.Context, cfg Config, play func(*stage) error) error {
 			_ = os.RemoveAll(dir)
 		}
 	}()
-	server := zkmem.New(zkmem.Config{TickTime: 200 * time.Millisecond})
+	server := zkmem.New(200 * time.Millisecond)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer server.Close()

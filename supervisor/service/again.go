@@ -61,12 +61,12 @@ func (c *copyHere) unsure() string {
 }
 
 // compareAgain reports Behind if another copy is newer, or may be.
-func (t *stay) compareAgain(ctx context.Context) role.Event {
+func (p *promotion) compareAgain(ctx context.Context, t *term) role.Event {
 	v := t.v
-	if v.copy == nil || !t.term.fenced {
+	if v.copy == nil || !p.fenced {
 		return role.Event{Kind: role.Armed}
 	}
-	asked := again{token: t.term.claim.Token, verdict: make(chan copies.Verdict, 1)}
+	asked := again{token: t.claim.Token, verdict: make(chan copies.Verdict, 1)}
 	v.copy.ask(asked)
 	defer v.copy.ask(again{})
 	select {

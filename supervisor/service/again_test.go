@@ -37,7 +37,7 @@ func TestWhoHasFencedComparesTheCopiesOnceMore(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
 			h := v.testStay(t.Context(), Session{}, nil)
-			h.term = term{claim: &election.Claim{Token: 7}, fenced: c.fenced}
+			h.term.claim, h.term.promotion.fenced = &election.Claim{Token: 7}, c.fenced
 			if c.verdict != nil {
 				time.AfterFunc(time.Second, func() {
 					v.copy.answer(6, copies.Verdict{Node: "a"}) // to another term
@@ -45,7 +45,7 @@ func TestWhoHasFencedComparesTheCopiesOnceMore(t *testing.T) {
 				})
 			}
 			began := time.Now()
-			if got := h.compareAgain(t.Context()); got.Kind != c.want || time.Since(began) != c.takes || v.copy.asks() != 0 {
+			if got := h.term.promotion.compareAgain(t.Context(), &h.term); got.Kind != c.want || time.Since(began) != c.takes || v.copy.asks() != 0 {
 				t.Errorf("%s: %v after %v, want %v after %v; asks %d", name, got.Kind, time.Since(began), c.want, c.takes, v.copy.asks())
 			}
 			time.Sleep(time.Minute)
@@ -60,7 +60,7 @@ func TestATermThatHasNotTakenItsCopyLeavesItRunning(t *testing.T) {
 		v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, func(n *LocalNode) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
 		sess, tree := &election.Session{}, &endingTree{}
 		h := v.testStay(t.Context(), Session{Session: sess, Gate: gateOf(sess)}, tree)
-		h.term = term{claim: &election.Claim{Token: 7}, spares: spares}
+		h.term.claim, h.term.promotion.spares = &election.Claim{Token: 7}, spares
 		if got := h.Prove(context.Background()); got.Kind != role.Proved || (tree.ended > 0) == spares {
 			t.Errorf("it spares the copy: %v: %v, the tree was ended %d times (%s)", spares, got.Kind, tree.ended, log.String())
 		}

@@ -39,12 +39,12 @@ func (t *stay) bound(p role.Place) time.Duration {
 		if v.conf.Replicated != nil { // it may be demoted first
 			some += v.conf.Replicated.Timeout
 		}
-		if t.run.programs != nil {
-			some += t.run.programs.StopsWithin(v.conf.Service)
+		if t.term.run.programs != nil {
+			some += t.term.run.programs.StopsWithin(v.conf.Service)
 		}
 		return some
 	case role.Waiting:
-		return some + t.run.delay
+		return some + t.term.run.delay
 	}
 	return endless
 }

@@ -15,14 +15,19 @@ import (
 
 // candidacy is the candidate of a stay.
 type candidacy struct {
+	v      *Service
+	s      Session
 	cand   *election.Candidate // nil: there is none
 	birth  election.Birth      // of the service's folder, as this candidate found it
 	parted func()              // ends its helpers
 
+	tree host.Tree               // of the candidacy, and of its term
+	end  context.CancelCauseFunc // ends these
+
 	opening election.Opening // of the lock, the newest
 	beside  bool             // the copies were compared beside a breadcrumb
 	intents election.Intents // by which that was taken
-	polite  time.Time        // until then, leave a free lock to a preferred node
+	waits   time.Time        // until then, leave a free lock to a preferred node
 	decided chan struct{}    // closed when a term that has outlasted its session has its lock again, or cannot have it
 }
 
@@ -57,7 +62,7 @@ func (t *stay) Joined(ctx context.Context) {
 	})
 	wg.Go(func() { v.inbox.watchdog.checkUntilArmable(watching, t.s.LeaseLength) })
 	if v.copy != nil {
-		wg.Go(func() { t.compareCopies(watching, cand) })
+		wg.Go(func() { v.compareCopies(watching, cand, t.s.LeaseLength()/3) })
 		wg.Go(func() { v.copy.obey(watching, &v.inbox.intents, cand.Control.Amend) })
 		wg.Go(func() {
 			v.copy.watchLeader(watching, cand.Copies(), func() time.Duration { return v.Given().Replicated.Interval })
@@ -145,7 +150,7 @@ func (t *stay) Quarantine(ctx context.Context) role.Event {
 		}
 	}
 	v.log.Info("any earlier lease has ended")
-	if t.candidacy.birth == v.mem.birth && !t.outgrow(ctx) {
+	if t.candidacy.birth == v.mem.birth && !t.candidacy.outgrow(ctx) {
 		return role.Event{Kind: role.StayOver}
 	}
 	for t.candidacy.cand.Forsake(ctx) != nil { // also if this node is no candidate: all others would wait for it
@@ -159,19 +164,19 @@ func (t *stay) Quarantine(ctx context.Context) role.Event {
 }
 
 // outgrow has the next token be greater than those that this node has seen: an older copy of ZooKeeper's data counts on from that.
-func (t *stay) outgrow(ctx context.Context) bool {
-	lost := t.v.mem.known.Token
-	if t.candidacy.cand.SetBacks > t.v.mem.setBacks { // claims that this node has not seen may be lost as well
-		lost = max(lost, t.v.mem.known.Zxid)
+func (c *candidacy) outgrow(ctx context.Context) bool {
+	lost := c.v.mem.known.Token
+	if c.cand.SetBacks > c.v.mem.setBacks { // claims that this node has not seen may be lost as well
+		lost = max(lost, c.v.mem.known.Zxid)
 	}
 	for {
-		err := t.s.Outgrow(ctx, lost)
+		err := c.s.Outgrow(ctx, lost)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err() == nil
 		}
-		t.v.log.Error("ZooKeeper would give lower tokens than before, so no program is started", "error", err)
-		t.v.view.note = "ZooKeeper would give lower tokens than before: " + err.Error()
-		t.v.view.announce()
+		c.v.log.Error("ZooKeeper would give lower tokens than before, so no program is started", "error", err)
+		c.v.view.note = "ZooKeeper would give lower tokens than before: " + err.Error()
+		c.v.view.announce()
 		if !wait.For(ctx, maxPatience) {
 			return false
 		}
@@ -184,7 +189,7 @@ func (t *stay) BackOff(ctx context.Context) role.Event {
 	if err := errors.Join(t.candidacy.cand.Withdraw(ctx), t.candidacy.cand.Prefer(ctx, 0)); err != nil {
 		return t.failed(err)
 	}
-	pause := t.pause(ctx)
+	pause := t.candidacy.pause(ctx)
 	v.log.Warn("this node waits, so that another node can try", "for", pause)
 	v.view.showBackOff(pause)
 	enough := time.NewTimer(pause)
@@ -193,7 +198,7 @@ func (t *stay) BackOff(ctx context.Context) role.Event {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	lonely, stop := t.watchVacancy()
+	lonely, stop := v.copy.watchVacancy()
 	defer stop()
 	settled := make(chan struct{})
 	if v.state.Settle {
@@ -214,7 +219,7 @@ func (t *stay) BackOff(ctx context.Context) role.Event {
 			return over
 		case v.inbox.intents.isErased():
 			return t.failed(election.ErrDeleted)
-		case t.untaken():
+		case v.untaken():
 			v.log.Info("no other node takes it over: not waiting any longer")
 			return over
 		}
@@ -236,24 +241,24 @@ func (t *stay) BackOff(ctx context.Context) role.Event {
 
 // pause is how long the lock is left to others: as briefly as before another start, if the program could not be started for a cause of this
 // host and no other node can take it.
-func (t *stay) pause(ctx context.Context) time.Duration {
-	v, r := t.v, t.v.conf.Restart
+func (c *candidacy) pause(ctx context.Context) time.Duration {
+	v, r := c.v, c.v.conf.Restart
 	if !v.mem.unstarted {
 		return r.RejoinAfter
 	}
-	rivaled, err := t.candidacy.cand.Members.Rivaled(ctx)
+	rivaled, err := c.cand.Members.Rivaled(ctx)
 	if rivaled || err != nil {
 		return r.RejoinAfter
 	}
 	v.log.Info("no other node can take the service")
-	return min(t.growing(), r.RejoinAfter)
+	return min(v.growing(), r.RejoinAfter)
 }
 
 // growing is a delay that grows with each time in a row that this node has given the service up.
-func (t *stay) growing() time.Duration {
-	r := t.v.conf.Restart
+func (v *Service) growing() time.Duration {
+	r := v.conf.Restart
 	delay := r.Delay
-	for range t.v.mem.preference.relapses.times {
+	for range v.mem.preference.relapses.times {
 		delay = min(2*delay, r.MaxDelay)
 	}
 	return delay
@@ -268,22 +273,23 @@ func (t *stay) Prepare(ctx context.Context) role.Event {
 	var tree host.Tree
 	var err error
 	if v.copy != nil {
-		tree, err = t.prepareCopy(ctx)
+		v.copy.Free() // of a previous term, whose tree was proved dead
+		tree, err = v.copy.Tree(ctx)
 	} else {
 		tree, err = v.node.Guard().NewTree(ctx, t.s.Epoch, v.name, election.EncodeRelease(t.candidacy.cand.Paths()))
 	}
 	if err != nil {
 		return t.failed(fmt.Errorf("make a container for the program: %w", err))
 	}
-	t.tree, t.candidacy.polite = tree, time.Time{}
+	t.candidacy.tree, t.candidacy.waits = tree, time.Time{}
 	v.view.agent = v.node.AgentAddress(t.s.Session)
 	return role.Event{Kind: role.Prepared}
 }
 
 // Treed registers the tree, with a function that ends its candidacy or term: the node that holds the lock may ask for the tree's death.
 func (t *stay) Treed(end context.CancelCauseFunc) {
-	t.end = end
-	t.v.trees.add(&OwnTree{ID: idOf(t.tree), tree: t.tree, end: end, owed: t.v.unit.Owed})
+	t.candidacy.end = end
+	t.v.trees.add(&OwnTree{ID: idOf(t.candidacy.tree), tree: t.candidacy.tree, end: end, owed: t.v.unit.Owed})
 }
 
 // Discard ends a tree in which nothing was started. A copy runs on, unless the lock may be ours, with a breadcrumb that names its tree.
@@ -291,10 +297,10 @@ func (t *stay) Discard(ctx context.Context) role.Event {
 	if t.v.copy != nil && !t.candidacy.cand.Unsure() {
 		return role.Event{Kind: role.Proved}
 	}
-	t.holdCopy(ctx)
-	e := t.killUntilProved(ctx)
+	t.term.promotion.hold(ctx, &t.term)
+	e := t.term.killUntilProved(ctx)
 	if e.Kind == role.Proved {
-		t.freeCopy()
+		t.v.copy.free()
 	}
 	return e
 }

@@ -14,7 +14,7 @@ func (c *counting) Claimed(service string) { c.claims = append(c.claims, service
 func TestAClaimOfAnAddressIsCounted(t *testing.T) {
 	seen := &counting{}
 	v := made(t, Conf{Name: "web"}, func(n *LocalNode) { n.Observer = seen })
-	v.testStay(t.Context(), Session{}, &endingTree{}).runConfig(nil, nil).Claimed()
+	v.testStay(t.Context(), Session{}, &endingTree{}).term.runConfig(nil, nil).Claimed()
 	if len(seen.claims) != 1 || seen.claims[0] != "web" {
 		t.Errorf("told of %q", seen.claims)
 	}

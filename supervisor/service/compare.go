@@ -44,14 +44,14 @@ type comparing struct {
 
 // compareCopies tells the other nodes of this node's copy, has it follow whoever is promoted, and compares the copies while nobody is, until
 // ctx ends.
-func (t *stay) compareCopies(ctx context.Context, cand *election.Candidate) {
-	c := &comparing{v: t.v, all: cand.Copies(), beats: t.s.LeaseLength() / 3}
+func (v *Service) compareCopies(ctx context.Context, cand *election.Candidate, beats time.Duration) {
+	c := &comparing{v: v, all: cand.Copies(), beats: beats}
 	pause := compareSoon
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdPatience)
 		defer cancel()
 		if err := c.all.Untell(ctx); err != nil {
-			t.v.log.Debug("what was told of this node's copy ends with the session", "error", err)
+			v.log.Debug("what was told of this node's copy ends with the session", "error", err)
 		}
 	}()
 	for ctx.Err() == nil {

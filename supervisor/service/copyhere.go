@@ -9,7 +9,6 @@ import (
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/copies"
-	"understudy/supervisor/host"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/loglimit"
 	"understudy/supervisor/replica"
@@ -136,10 +135,10 @@ func (c *copyHere) noteVerdict(now verdictOf) bool {
 }
 
 // leaves decides whether this node leaves a free lock to another one's copy for now, because of the copies' data.
-func (t *stay) leaves() bool {
-	v := t.v
-	t.candidacy.beside = true // unless the newest comparison says otherwise
-	if t.candidacy.opening.Ours() {
+func (c *candidacy) leaves() bool {
+	v := c.v
+	c.beside = true // unless the newest comparison says otherwise
+	if c.opening.Ours() {
 		return false
 	}
 	verdict := v.copy.judged()
@@ -150,12 +149,12 @@ func (t *stay) leaves() bool {
 		if verdict.Forced {
 			by, stands := v.inbox.intents.forcesCopy(time.Now())
 			if !stands { // it was taken back since the copies were compared
-				t.candidacy.polite = time.Now().Add(leaveFor)
+				c.waits = time.Now().Add(leaveFor)
 				return true
 			}
 			v.log.Warn("an operator has this node's copy promoted, whatever data others have", "by", by)
 		}
-		t.candidacy.opening, t.candidacy.beside = t.candidacy.opening.After(verdict.claims), verdict.beside
+		c.opening, c.beside = c.opening.After(verdict.claims), verdict.beside
 		return false
 	}
 	if now := time.Now(); verdict.vacancy != 0 && verdict.Why != "" && now.Sub(v.copy.since(verdict.vacancy)) > sayAfter {
@@ -165,7 +164,7 @@ func (t *stay) leaves() bool {
 		v.view.unpromoted = verdict.Why
 		v.view.announceChange()
 	}
-	t.candidacy.polite = time.Now().Add(leaveFor)
+	c.waits = time.Now().Add(leaveFor)
 	return true
 }
 
@@ -194,34 +193,28 @@ func (c *copyHere) since(vacancy int64) time.Time {
 // leaveFor is how long a free lock is left to others, unless the copies are compared anew.
 const leaveFor = time.Second
 
-// prepareCopy has the candidacy use the copy's tree.
-func (t *stay) prepareCopy(ctx context.Context) (host.Tree, error) {
-	t.v.copy.Free() // of a previous term, whose tree was proved dead
-	return t.v.copy.Tree(ctx)
-}
-
 // takeCopy takes the copy over, for good: P1: from here on its tree falls with the session's lease, and both guardians know that.
-func (t *stay) takeCopy(ctx context.Context) role.Event {
+func (p *promotion) take(ctx context.Context, t *term) role.Event {
 	v := t.v
 	if v.copy == nil {
 		return role.Event{Kind: role.Armed}
 	}
-	t.term.spares = false
+	p.spares = false
 	run, err := v.copy.Hold(ctx, t.tree)
 	if err == nil {
-		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))
+		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.cand.Paths()))
 	}
 	if err == nil && len(v.conf.Replicated.Demote) > 0 {
-		err = t.makeOrders(ctx)
+		err = p.makeOrders(ctx, t)
 	}
 	if err == nil {
-		err = v.copy.Promoting(t.candidacy.birth.Ctime, t.term.claim.Token)
+		err = v.copy.Promoting(t.birth.Ctime, t.claim.Token)
 	}
 	if err == nil {
-		err = t.term.claim.Promotes(ctx, v.copyAddress(v.conf))
+		err = t.claim.Promotes(ctx, v.copyAddress(v.conf))
 	}
 	if err == nil {
-		t.run.copy = run
+		p.run = run
 		return role.Event{Kind: role.Armed}
 	}
 	if run != nil {
@@ -241,14 +234,14 @@ func (t *stay) takeCopy(ctx context.Context) role.Event {
 }
 
 // promoting are the parts of a run that promote the copy.
-func (t *stay) promoting(cfg unit.RunConfig) unit.RunConfig {
-	v, run := t.v, t.run.copy
+func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
+	v, run := t.v, p.run
 	if v.copy == nil {
 		return cfg
 	}
-	t.run.copy = nil
+	p.run = nil
 	cfg.Adopt = run
-	promote := v.copy.Promote(cfg.Token, t.term.promoteTree)
+	promote := v.copy.Promote(cfg.Token, p.promoteTree)
 	if run != nil {
 		cfg.Promote = func(ctx context.Context) error {
 			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
@@ -266,7 +259,7 @@ func (t *stay) promoting(cfg unit.RunConfig) unit.RunConfig {
 var errNoCopy = errors.New("a copy is promoted only after it has been compared with the others")
 
 // holdCopy makes sure, before the tree of a term is ended, that nothing is started in it any more.
-func (t *stay) holdCopy(ctx context.Context) {
+func (p *promotion) hold(ctx context.Context, t *term) {
 	c := t.v.copy
 	if c == nil {
 		return
@@ -277,18 +270,18 @@ func (t *stay) holdCopy(ctx context.Context) {
 	if run, _ := c.Hold(ctx, t.tree); run != nil {
 		run.Discard()
 	}
-	if t.run.copy != nil {
-		t.run.copy.Discard()
-		t.run.copy = nil
+	if p.run != nil {
+		p.run.Discard()
+		p.run = nil
 	}
 }
 
 // holdPatience bounds a wait for commands of a follower, which are killed.
 const holdPatience = time.Second
 
-// freeCopy lets the copy come back as a follower: the term's tree is proved dead.
-func (t *stay) freeCopy() {
-	if t.v.copy != nil {
-		t.v.copy.Free()
+// free lets the copy come back as a follower: the term's tree is proved dead.
+func (c *copyHere) free() {
+	if c != nil {
+		c.Free()
 	}
 }

@@ -5,42 +5,53 @@ import (
 	"errors"
 
 	"understudy/election"
+	"understudy/supervisor/host"
+	"understudy/supervisor/unit"
 )
 
 // A planned end of a term may leave its copy running, as a follower: demote makes it one. P1: the copy is the primary until demote has
 // succeeded and the copy says that it is a follower. P2: the lock is given back once that holds, what promoted and demoted it is proved dead,
 // with all that it forked, and the copy's tree ends with its supervisor only. If any of that fails, the tree is ended as ever.
 
+// promotion is a term's part of a replicated service: it promotes this node's copy, and may leave it behind as a follower.
+type promotion struct {
+	fenced      bool             // programs of another term may have run since the copies were compared
+	spares      bool             // the term has not taken the copy's tree yet: nothing of it runs in there
+	promoteTree host.Tree        // what promotes and demotes a copy that may outlive the term; nil: there is none
+	run         *unit.CarriedRun // the follower that is about to be promoted
+	demoted     *unit.CarriedRun // the programs of a copy that is a follower again
+}
+
 // makeOrders makes the container of what promotes and demotes the copy.
-func (t *stay) makeOrders(ctx context.Context) error {
-	promoteTree, err := t.v.node.Guard().NewTree(ctx, t.s.Epoch, t.v.name+"/orders", election.EncodeRelease(t.candidacy.cand.Paths()))
+func (p *promotion) makeOrders(ctx context.Context, t *term) error {
+	promoteTree, err := t.v.node.Guard().NewTree(ctx, t.s.Epoch, t.v.name+"/orders", election.EncodeRelease(t.cand.Paths()))
 	if err == nil {
-		t.term.promoteTree = promoteTree
+		p.promoteTree = promoteTree
 		t.v.trees.newest().with(promoteTree)
 	}
 	return err
 }
 
 // demote reports whether the copy has become a follower whose programs run on.
-func (t *stay) demote(ctx context.Context) bool {
+func (p *promotion) demote(ctx context.Context, t *term) bool {
 	v := t.v
-	if t.term.promoteTree == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
+	if p.promoteTree == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
 		return false
 	}
-	err := v.copy.Demote(ctx, t.term.claim.Token, t.term.promoteTree)
+	err := v.copy.Demote(ctx, t.claim.Token, p.promoteTree)
 	if err != nil {
 		v.log.Warn("the primary cannot be demoted, stopping it", "error", err)
 		return false
 	}
 	run, ok := t.run.programs.HandOver()
-	t.run.demoted = run
+	p.demoted = run
 	return ok
 }
 
 // returnCopy gives a demoted copy back, with its tree. It reports false if the tree has to be ended.
-func (t *stay) returnCopy(ctx context.Context) bool {
-	v, run := t.v, t.run.demoted
-	t.run.demoted = nil
+func (p *promotion) returned(ctx context.Context, t *term) bool {
+	v, run := t.v, p.demoted
+	p.demoted = nil
 	if run == nil {
 		return false
 	}
@@ -58,9 +69,9 @@ func (t *stay) returnCopy(ctx context.Context) bool {
 }
 
 // endPromoteTree ends what promoted and demoted the copy, with all that it forked.
-func (t *stay) endPromoteTree(ctx context.Context) error {
-	if t.term.promoteTree == nil {
+func (p *promotion) end(ctx context.Context) error {
+	if p.promoteTree == nil {
 		return nil
 	}
-	return t.term.promoteTree.End(ctx)
+	return p.promoteTree.End(ctx)
 }

@@ -1,7 +1,9 @@
 // Package service runs one service on one node: it is a candidate for its lock, runs terms, and follows operators' orders.
 //
 // Package role decides, and this package acts. Service lasts as long as the config has it; a stay is its time in one session, and has a
-// method for each place of the role machine, which blocks until it has one event to report. The journey from a lock to a running program:
+// method for each place of the role machine, which blocks until it has one event to report. What lasts less long has its own type:
+// leftovers, of a previous session; a candidacy, with its tree; a term, from the claim to the proof of death, with its run; and a term's
+// promotion, where the service is replicated. The journey from a lock to a running program:
 //
 //	Service.Serve     one goroutine; role.Drive calls the methods below, and Moved after each step
 //	stay.EndOld       (leftover.go) what a previous session or supervisor left running here is dead
@@ -29,7 +31,7 @@
 // The promises are kept in these places:
 //
 //   - P1: a program is started only in a term that has passed Fence and Arm; the gate, mayStart and the lease's guardians do the rest.
-//     The goroutine that learns that the lock is lost kills at once (stay.watch), whatever the machine does.
+//     The goroutine that learns that the lock is lost kills at once (term.watch), whatever the machine does.
 //   - P2: Release is called after Prove and Undo alone. Without a proof of death the session is not closed.
 //   - P5: Fence returns PreviousDead only when no other node's program runs and the breadcrumb names this node.
 package service

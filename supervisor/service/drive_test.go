@@ -58,7 +58,7 @@ func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
 					t.Errorf("P2: %s: the lock was given back", name)
 				}
 			}}
-			h.tree = tree
+			h.candidacy.tree = tree
 			h.run = func() role.Event { return role.Event{Kind: role.Settled} }
 			s2 := role.Drive(t.Context(), v.state, h)
 			if len(broken) != 1 || !strings.Contains(broken[0].Error(), "Settled is not expected in Running") {

@@ -21,22 +21,22 @@ const (
 // Prove ends the tree: when it reports Proved, nothing is alive in it, and nothing can be started in it.
 func (t *stay) Prove(ctx context.Context) role.Event {
 	v := t.v
-	t.unwatch()
-	t.closeRun()
-	v.history.noteEnd(&t.term.entry, t.endReason())
+	t.term.unwatch()
+	t.term.closeRun()
+	v.history.noteEnd(&t.term.entry, t.term.endReason())
 	switch {
-	case t.term.spares: // the breadcrumb may name the tree until Release: who fences it ends a follower
-		t.noteDead()
-	case !t.returnCopy(ctx):
-		t.holdCopy(ctx)
-		if e := t.killUntilProved(ctx); e.Kind != role.Proved {
+	case t.term.promotion.spares: // the breadcrumb may name the tree until Release: who fences it ends a follower
+		t.term.noteDead()
+	case !t.term.promotion.returned(ctx, &t.term):
+		t.term.promotion.hold(ctx, &t.term)
+		if e := t.term.killUntilProved(ctx); e.Kind != role.Proved {
 			return e // P2: keep the lock while a process may be alive
 		}
-		t.freeCopy()
+		v.copy.free()
 	}
 	v.history.noteProved(&t.term.entry)
-	if v.conf.Once && v.state.Cause == role.StopAsked && t.run.first != nil {
-		status := unit.ExitOf(t.run.first)
+	if v.conf.Once && v.state.Cause == role.StopAsked && t.term.run.first != nil {
+		status := unit.ExitOf(t.term.run.first)
 		v.finished = &status
 	}
 	return role.Event{Kind: role.Proved}
@@ -44,7 +44,7 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 
 // killUntilProved kills the tree, and reports Proved only when it is known to be dead and nothing can be started in it any more. While the
 // lease lasts the lock is kept, and it goes on trying.
-func (t *stay) killUntilProved(ctx context.Context) role.Event {
+func (t *term) killUntilProved(ctx context.Context) role.Event {
 	v := t.v
 	gaveUp := time.Now().Add(stopPatience)
 	for {
@@ -57,7 +57,7 @@ func (t *stay) killUntilProved(ctx context.Context) role.Event {
 			case <-bounded.Done():
 			}
 		}()
-		err := errors.Join(t.endPromoteTree(bounded), t.tree.End(bounded))
+		err := errors.Join(t.promotion.end(bounded), t.tree.End(bounded))
 		if err != nil {
 			wait.For(bounded, proofPause) // the attempt may have failed at once
 		}
@@ -68,23 +68,23 @@ func (t *stay) killUntilProved(ctx context.Context) role.Event {
 		}
 		v.log.Error("the program is not proved dead, and the lock is kept", "error", err)
 		v.offer(Stuck)
-		t.testify(ctx, t.candidacy.cand, idOf(t.tree), err)
+		v.testify(ctx, t.cand, idOf(t.tree), err)
 		v.view.showCondition(unproved, v.undead.seen)
 		if !wait.Closed(t.s.Ended()) && (!wait.Closed(t.s.Leave) || time.Now().Before(gaveUp)) {
 			continue
 		}
-		v.undead.tree, v.undead.promoteTree, v.undead.epoch = t.tree, t.term.promoteTree, t.s.Epoch
+		v.undead.tree, v.undead.promoteTree, v.undead.epoch = t.tree, t.promotion.promoteTree, t.s.Epoch
 		return role.Event{Kind: role.Unproved}
 	}
 }
 
 // noteDead notes that no program of the term runs any more.
-func (t *stay) noteDead() {
-	v := t.v
+func (c *candidacy) noteDead() {
+	v := c.v
 	v.undead.seen = ""
 	v.view.wellness.proved()
 	v.disengage()
-	t.s.Gate.Leave(v.Term())
+	c.s.Gate.Leave(v.Term())
 }
 
 // Undo undoes the programs' effects. None of their processes is alive. P2: what is not undone keeps the lock as long as there is a session,
@@ -96,7 +96,7 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 		case err == nil:
 			return role.Event{Kind: role.Settled}
 		case ctx.Err() != nil:
-			return t.over(ctx)
+			return t.term.over(ctx)
 		}
 		return role.Event{Kind: role.Unsettled}
 	}
@@ -112,13 +112,13 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 	})
 	report := func() {
 		v.offer(NotUndone)
-		v.breadcrumb.noteNotUndone(ctx, t.candidacy.cand, idOf(t.tree), v.unit.Owed())
+		v.breadcrumb.noteNotUndone(ctx, t.candidacy.cand, idOf(t.candidacy.tree), v.unit.Owed())
 		v.view.announce()
 	}
 	undone := v.unit.UndoAll(trying, unit.Leaving{Asked: t.s.Leave, Within: stopPatience}, report)
 	enough()
 	t.term.helpers.Wait()
-	t.tree.Settle(undone)
+	t.candidacy.tree.Settle(undone)
 	if undone {
 		return role.Event{Kind: role.Settled}
 	}
@@ -129,7 +129,7 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 	if !wait.Closed(t.s.Leave) { // nobody would tell others of its success: the next supervisor undoes it
 		v.unit.StartUndo(context.WithoutCancel(ctx)) // only this service's next stay waits for it
 	}
-	t.runStandbyHook(ctx)
+	t.term.runStandbyHook(ctx)
 	return role.Event{Kind: role.Unsettled}
 }
 
@@ -154,7 +154,7 @@ func (t *stay) Release(ctx context.Context) role.Event {
 		if t.s.Over() != nil || v.finished != nil || wait.Closed(trying.Done()) {
 			v.log.Warn("cannot give the lock back, it ends with its session", "error", err)
 			t.trouble = err
-			t.runStandbyHook(ctx)
+			t.term.runStandbyHook(ctx)
 			return role.Event{Kind: role.NotReleased}
 		}
 		v.log.Error("the lock cannot be given back, and is kept until then", "error", err, "again in", next)
@@ -177,14 +177,14 @@ func (t *stay) Record(ctx context.Context) role.Event {
 	if v.state.Then == role.GiveUp {
 		v.runHook(ctx, "on_give_up", v.conf.Hooks.OnGiveUp, string(v.state.Cause.Why()))
 	}
-	v.history.recordEnd(ctx, t.candidacy.cand, &t.term.entry, v.conf.Moves, t.endReason())
-	t.runStandbyHook(ctx)
+	v.history.recordEnd(ctx, t.candidacy.cand, &t.term.entry, v.conf.Moves, t.term.endReason())
+	t.term.runStandbyHook(ctx)
 	return role.Event{Kind: role.Recorded}
 }
 
 // runStandbyHook runs on_standby.
-func (t *stay) runStandbyHook(ctx context.Context) {
-	if t.term.lived {
+func (t *term) runStandbyHook(ctx context.Context) {
+	if t.lived {
 		t.v.runHook(ctx, "on_standby", t.v.conf.Hooks.OnStandby, string(t.v.state.Cause.Why()))
 	}
 }

@@ -24,8 +24,8 @@ func (t *stay) Fence(ctx context.Context) role.Event {
 	v := t.v
 	previous, token, began := t.term.claim.Previous, t.term.claim.PreviousToken, time.Now()
 	v.mem.story.failure = ""
-	fenced, err := t.fenceUnlessPaused(ctx)
-	t.term.fenced = t.candidacy.beside || previous != nil || fenced.By != string(election.NoBreadcrumb)
+	fenced, err := t.term.fenceUnlessPaused(ctx)
+	t.term.promotion.fenced = t.candidacy.beside || previous != nil || fenced.By != string(election.NoBreadcrumb)
 	told := fenced
 	told.By = v.inbox.intents.confirmed(fenced.By)
 	v.mem.story.fenced = told.By
@@ -47,18 +47,18 @@ func (t *stay) Fence(ctx context.Context) role.Event {
 			v.breadcrumb.noteAlive(ctx, t.candidacy.cand, p.Tree, err)
 		}
 	}
-	t.runFenceHook(ctx, previous, token, fenced, err)
+	v.runFenceHook(ctx, previous, token, fenced, err)
 	if err == nil {
-		err = t.alone(ctx)
+		err = v.alone(ctx)
 	}
 	if err != nil {
-		return t.refusal(ctx, err)
+		return t.term.refusal(ctx, err)
 	}
 	return role.Event{Kind: role.PreviousDead}
 }
 
 // fenceUnlessPaused fences the node that the breadcrumb names, and gives up if the service is paused meanwhile.
-func (t *stay) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
+func (t *term) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
 	v := t.v
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -87,15 +87,15 @@ func (t *stay) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
 	return fenced, err
 }
 
-func (t *stay) ensureDead(ctx context.Context) (fencing.Outcome, error) {
-	claim := t.term.claim
-	t.term.until = t.v.node.Promises.Bound(t.v.name)
+func (t *term) ensureDead(ctx context.Context) (fencing.Outcome, error) {
+	claim := t.claim
+	t.until = t.v.node.Promises.Bound(t.v.name)
 	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}
 	if claim.Previous == nil {
 		if err := t.sitOut(ctx, nil); err != nil {
 			return fenced, err
 		}
-		return fenced, t.inscribe(ctx)
+		return fenced, claim.Inscribe(ctx)
 	}
 	for {
 		if claim.Previous != nil {
@@ -117,21 +117,16 @@ func (t *stay) ensureDead(ctx context.Context) (fencing.Outcome, error) {
 				continue
 			}
 		}
-		err := t.inscribe(ctx)
+		err := claim.Inscribe(ctx)
 		if !errors.Is(err, election.ErrCrumbChanged) {
 			return fenced, err
 		}
 	}
 }
 
-// inscribe has the breadcrumb name us.
-func (t *stay) inscribe(ctx context.Context) error {
-	return t.term.claim.Inscribe(ctx)
-}
-
 // fenceOne fences the node that the breadcrumb names now. Meanwhile it watches whether we lose the lock, and whether the breadcrumb goes.
-func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error) {
-	v, claim := t.v, t.term.claim
+func (t *term) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error) {
+	v, claim := t.v, t.claim
 	p, token, self := claim.Previous, claim.PreviousToken, v.node.Self // the claim's own may change meanwhile
 	chain := fencing.Chain{
 		Local:  v.breadcrumb.witness().Prove,
@@ -143,8 +138,8 @@ func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 	if err != nil {
 		return fencing.Outcome{}, err
 	}
-	until, unlisted := t.delay(&chain, p)
-	chain.Steps, chain.OnFailure = t.steps(p, chain.Grace)
+	until, unlisted := v.delay(&chain, p)
+	chain.Steps, chain.OnFailure = v.steps(p, chain.Grace)
 	if p.Node == "" && len(chain.Steps) > 0 { // a method that does not know the node proves nothing
 		chain.Steps = nil
 		if chain.OnFailure != fencing.Grace {
@@ -182,7 +177,7 @@ func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 	case err != nil:
 		return fenced, err
 	}
-	t.term.until = t.boundAfter(fenced, until, token)
+	t.until = v.boundAfter(fenced, until, token)
 	if fenced.By != fencing.ByGrace {
 		return fenced, t.sitOut(ctx, nil)
 	}
@@ -190,17 +185,17 @@ func (t *stay) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 }
 
 // silent reports whether the grace delay has not grown since it began, and whether that is proved.
-func (t *stay) silent(ctx context.Context) (bool, error) {
-	delay, err := t.term.claim.Delay(ctx, t.v.conf.GraceDelay)
-	if err != nil || time.Since(t.term.claim.Since) < delay {
+func (t *term) silent(ctx context.Context) (bool, error) {
+	delay, err := t.claim.Delay(ctx, t.v.conf.GraceDelay)
+	if err != nil || time.Since(t.claim.Since) < delay {
 		return false, err
 	}
-	return t.term.claim.Silent(ctx)
+	return t.claim.Silent(ctx)
 }
 
 // delay has the chain wait as long as this node has promised not to start the service, too. unlisted is why no delay proves anything.
-func (t *stay) delay(chain *fencing.Chain, p *election.BreadCrumb) (until time.Duration, unlisted error) {
-	v, self := t.v, t.v.node.Self
+func (v *Service) delay(chain *fencing.Chain, p *election.BreadCrumb) (until time.Duration, unlisted error) {
+	self := v.node.Self
 	until, unlisted = v.node.Promises.Binding(v.name, election.Peer{Node: self.Node, Machine: self.Machine, Agent: v.view.agent}, p)
 	if err := undelayed(p); err != nil {
 		unlisted = err
@@ -215,8 +210,8 @@ func (t *stay) delay(chain *fencing.Chain, p *election.BreadCrumb) (until time.D
 // mayOutlast reports whether the writer of a breadcrumb may have a lease by a promise of this node. Whether a delay proves anything to this
 // one is another matter: its lock may go, and another node may be the one to take it. What this node's own supervisors have left is known
 // here, whatever others have promised to them.
-func (t *stay) mayOutlast(of *election.BreadCrumb) bool {
-	v, self := t.v, t.v.node.Self
+func (v *Service) mayOutlast(of *election.BreadCrumb) bool {
+	self := v.node.Self
 	if of.Node == self.Node && of.Machine == self.Machine {
 		return false
 	}
@@ -228,16 +223,15 @@ func (t *stay) mayOutlast(of *election.BreadCrumb) bool {
 }
 
 // boundAfter is until when a promise forbids a start. A proof makes the promise to that term needless, and no other.
-func (t *stay) boundAfter(fenced fencing.Outcome, until time.Duration, token int64) time.Duration {
+func (v *Service) boundAfter(fenced fencing.Outcome, until time.Duration, token int64) time.Duration {
 	if fenced.By == fencing.ByGrace {
 		return until
 	}
-	return t.v.node.Promises.BoundBesides(t.v.name, token)
+	return v.node.Promises.BoundBesides(v.name, token)
 }
 
 // steps are the fencing methods of a service. Without configured ones, it asks the agent while the grace delay lasts.
-func (t *stay) steps(previous *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
-	v := t.v
+func (v *Service) steps(previous *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
 	ask := v.node.AskAgent
 	if len(v.conf.Fence) > 0 || ask == nil || previous.Agent == "" {
 		return v.conf.Fence, fencing.OnFailure(v.conf.Fencing.OnFailure)
@@ -249,10 +243,10 @@ func (t *stay) steps(previous *election.BreadCrumb, grace time.Duration) ([]fenc
 const askAtLeast = time.Second
 
 // sitOut waits until this node's promise is over, or not needed any more.
-func (t *stay) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
+func (t *term) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 	v, told := t.v, false
 	for ctx.Err() == nil {
-		left := t.term.until - v.node.Machine.Now()
+		left := t.until - v.node.Machine.Now()
 		if left <= 0 {
 			return nil
 		}
@@ -264,7 +258,7 @@ func (t *stay) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 		select {
 		case <-timer.C:
 		case <-confirmed:
-			t.term.until = 0
+			t.until = 0
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -273,7 +267,7 @@ func (t *stay) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 }
 
 // refusal is the event of a failed fencing.
-func (t *stay) refusal(ctx context.Context, err error) role.Event {
+func (t *term) refusal(ctx context.Context, err error) role.Event {
 	v := t.v
 	switch {
 	case ctx.Err() != nil:
@@ -295,7 +289,7 @@ func (t *stay) refusal(ctx context.Context, err error) role.Event {
 }
 
 // runFenceHook tells the hook the outcome.
-func (t *stay) runFenceHook(ctx context.Context, previous *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
+func (v *Service) runFenceHook(ctx context.Context, previous *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
 	if previous == nil || ctx.Err() != nil || errors.Is(err, election.ErrLost) || errors.Is(err, errPaused) {
 		return
 	}
@@ -303,14 +297,14 @@ func (t *stay) runFenceHook(ctx context.Context, previous *election.BreadCrumb, 
 	if err != nil {
 		result = "refused"
 	}
-	t.v.runHook(ctx, "on_fence", t.v.conf.Hooks.OnFence, "",
+	v.runHook(ctx, "on_fence", v.conf.Hooks.OnFence, "",
 		"UNDERSTUDY_FENCED_NODE="+previous.Node, "UNDERSTUDY_FENCED_HOST="+previous.Host, "UNDERSTUDY_FENCED_TOKEN="+strconv.FormatInt(token, 10),
 		"UNDERSTUDY_FENCED_BY="+by.By, "UNDERSTUDY_FENCED_RESULT="+result, "UNDERSTUDY_FENCED_ATTEMPTS="+by.Told())
 }
 
 // mayStart checks each start. P1 then holds even if the role machine were wrong.
-func (t *stay) mayStart() error {
-	if t.term.until > 0 && t.v.node.Machine.Now() < t.term.until {
+func (t *term) mayStart() error {
+	if t.until > 0 && t.v.node.Machine.Now() < t.until {
 		return errPromised
 	}
 	return nil
@@ -324,10 +318,10 @@ var errLeftHere = errors.New("processes of the service that a previous superviso
 
 // alone is the last look at this machine: since the service became a candidate, another supervisor here may have ended, and another
 // node may have been active after that. P1.
-func (t *stay) alone(ctx context.Context) error {
+func (v *Service) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endFirst)
 	defer cancel()
-	if l := t.v.node.Guard().Leftover(ctx, t.v.name, nil); l != nil {
+	if l := v.node.Guard().Leftover(ctx, v.name, nil); l != nil {
 		return fmt.Errorf("%w: %v", errLeftHere, l)
 	}
 	return nil

@@ -40,7 +40,7 @@ func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
 		"none has none": {crumb: &election.BreadCrumb{}},
 	} {
 		v := made(t, c.conf, func(n *LocalNode) { n.AskAgent = c.ask })
-		steps, _ := v.testStay(t.Context(), Session{}, nil).steps(c.crumb, c.grace)
+		steps, _ := v.steps(c.crumb, c.grace)
 		got, limit := "", time.Duration(0)
 		if len(steps) > 0 {
 			got, limit = steps[0].Method.Name(), steps[0].Timeout
@@ -66,7 +66,7 @@ func TestOwnPromiseIsSatOut(t *testing.T) {
 			began := time.Now()
 			stay := made(t, Conf{}, func(n *LocalNode) { n.Machine = clock{began: began} }).testStay(t.Context(), Session{}, nil)
 			stay.term.until = time.Hour + 5*time.Second
-			if err := stay.mayStart(); !errors.Is(err, errPromised) {
+			if err := stay.term.mayStart(); !errors.Is(err, errPromised) {
 				t.Errorf("%s: started meanwhile: %v", name, err)
 			}
 			confirmed, want := make(chan struct{}), 5*time.Second
@@ -74,17 +74,17 @@ func TestOwnPromiseIsSatOut(t *testing.T) {
 				want = confirm
 				time.AfterFunc(confirm, func() { close(confirmed) })
 			}
-			if err := stay.sitOut(t.Context(), confirmed); err != nil || time.Since(began) != want {
+			if err := stay.term.sitOut(t.Context(), confirmed); err != nil || time.Since(began) != want {
 				t.Errorf("%s: waited %v: %v", name, time.Since(began), err)
 			}
-			if err := stay.mayStart(); err != nil {
+			if err := stay.term.mayStart(); err != nil {
 				t.Errorf("%s: not started afterwards: %v", name, err)
 			}
 			over := errors.New("over")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(over)
 			stay.term.until = 2 * time.Hour
-			if err := stay.sitOut(ctx, nil); !errors.Is(err, over) {
+			if err := stay.term.sitOut(ctx, nil); !errors.Is(err, over) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
@@ -120,7 +120,7 @@ func TestNoDelayIsAProofForWhoWasNeverAsked(t *testing.T) {
 				c.grace = 4 * time.Second
 			}
 			chain := fencing.Chain{Grace: 2 * time.Second}
-			if _, err := v.testStay(t.Context(), Session{}, nil).delay(&chain, c.crumb); chain.NoDelay != c.no || (err != nil) != c.no || chain.Grace != c.grace {
+			if _, err := v.delay(&chain, c.crumb); chain.NoDelay != c.no || (err != nil) != c.no || chain.Grace != c.grace {
 				t.Errorf("%s: no delay %v (%v), grace %v", name, chain.NoDelay, err, chain.Grace)
 			}
 		})
@@ -136,7 +136,7 @@ func TestAProofEndsOnePromise(t *testing.T) {
 		}
 	}
 	for by, want := range map[string]time.Duration{fencing.ByGrace: 7 * time.Second, "agent": time.Hour + 5*time.Second} {
-		if got := v.testStay(t.Context(), Session{}, nil).boundAfter(fencing.Outcome{By: by}, 7*time.Second, 41); got != want {
+		if got := v.boundAfter(fencing.Outcome{By: by}, 7*time.Second, 41); got != want {
 			t.Errorf("%s: bound until %v, want %v", by, got, want)
 		}
 	}
@@ -194,7 +194,7 @@ func TestAProofIsOfWhatTheBreadcrumbSaysInTheEnd(t *testing.T) {
 			stay := made(t, Conf{Fence: []fencing.Step{{Method: proof, Timeout: time.Minute}}},
 				func(n *LocalNode) { n.Machine = clock{began: zk.began} }).testStay(ctx, Session{Session: s}, nil)
 			stay.term.claim = claim
-			if fenced, err := stay.ensureDead(ctx); !errors.Is(err, fencing.ErrRefused) {
+			if fenced, err := stay.term.ensureDead(ctx); !errors.Is(err, fencing.ErrRefused) {
 				t.Errorf("a breadcrumb of which nothing is proved was overwritten: %+v, %v", fenced, err)
 			}
 			return nil
@@ -209,12 +209,12 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 		n.Guard = func() host.Guard { return haunted{left: func() *box.Leftover { return l }} }
 	})
 	stay := v.testStay(t.Context(), Session{}, nil)
-	err := stay.alone(t.Context())
-	if e := stay.refusal(t.Context(), err); e != (role.Event{Kind: role.PreviousAlive}) || v.mem.story.failure == "" { // it does not rest until that is settled
+	err := v.alone(t.Context())
+	if e := stay.term.refusal(t.Context(), err); e != (role.Event{Kind: role.PreviousAlive}) || v.mem.story.failure == "" { // it does not rest until that is settled
 		t.Errorf("%v: %+v, %q", err, e, v.mem.story.failure)
 	}
 	l = nil
-	if err := stay.alone(t.Context()); err != nil {
+	if err := v.alone(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -226,7 +226,7 @@ func TestARefusalSaysWhatItIs(t *testing.T) {
 		fencing.ErrRefused: {Kind: role.PreviousAlive, Settle: true}, errLeftHere: {Kind: role.PreviousAlive}, errPaused: {Kind: role.PauseAsked},
 		election.ErrLost: {Kind: role.LockLost},
 	} {
-		if e := stay.refusal(t.Context(), err); e != want {
+		if e := stay.term.refusal(t.Context(), err); e != want {
 			t.Errorf("%v: %+v, want %+v", err, e, want)
 		}
 	}

@@ -18,11 +18,11 @@ const MomentCrashed = "program crashed"
 // Judge asks the restart policy what follows after a run has ended while its term goes on.
 func (t *stay) Judge(ctx context.Context) role.Event {
 	if ctx.Err() != nil {
-		return t.over(ctx)
+		return t.term.over(ctx)
 	}
-	v, why := t.v, t.run.why
-	v.view.showCondition(t.afterwards(), why.Error()+t.forecast())
-	t.run.delay, t.run.held = 0, role.Again
+	v, why := t.v, t.term.run.why
+	v.view.showCondition(t.term.afterwards(), why.Error()+t.term.forecast())
+	t.term.run.delay, t.term.run.held = 0, role.Again
 	var ended *unit.Ended
 	var unstarted *unit.StartError
 	errors.As(why, &ended)
@@ -35,7 +35,7 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	case unstarted != nil && v.conf.Once:
 		v.finished = &child.ExitStatus{Code: 127}
 		return role.Event{Kind: role.RanOnce}
-	case t.anew():
+	case t.term.anew():
 		return role.Event{Kind: role.Again}
 	}
 	hook := errors.Is(why, unit.ErrHook)
@@ -58,7 +58,7 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	if !next.again && v.inbox.intents.control().Paused && v.conf.Restart.Policy != config.RestartNever && !ok { // no other node would take it
 		next = verdict{again: true, after: max(v.conf.Restart.MaxDelay, time.Second)}
 		v.mem.restarts = before // it is given up when the pause ends, unless it has run well by then
-		t.run.held = over
+		t.term.run.held = over
 	}
 	if next.again && v.copy != nil {
 		v.log.Info("the copies are compared before one is promoted again")
@@ -68,10 +68,10 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 		v.log.Info(MomentAgain, "after", next.after)
 		v.node.Observer.Restarted(v.name)
 		v.mem.story.restarts++
-		t.run.delay = next.after
+		t.term.run.delay = next.after
 		return role.Event{Kind: role.Again}
 	}
-	t.giveUp(next.why)
+	v.giveUp(next.why)
 	return role.Event{Kind: over}
 }
 
@@ -98,7 +98,7 @@ func succeeded(why error) bool {
 }
 
 // logFailure logs how a run ended that nobody ordered to end, and what follows. Judge decides that, unless the term ends before.
-func (t *stay) logFailure() {
+func (t *term) logFailure() {
 	v, why := t.v, t.run.why
 	forecast := v.mem.restarts
 	next := forecast.after(why)
@@ -137,7 +137,7 @@ func (t *stay) logFailure() {
 }
 
 // forecast gives the count of failures and the delay before the next start, as words that follow the reason.
-func (t *stay) forecast() string {
+func (t *term) forecast() string {
 	restarts := t.v.mem.restarts
 	next := restarts.after(t.run.why)
 	if t.anew() || t.v.conf.Once || !next.again || next.failed == "" {
@@ -147,25 +147,25 @@ func (t *stay) forecast() string {
 }
 
 // giveUp gives the service to another node.
-func (t *stay) giveUp(why string) {
-	t.v.mem.preference.relapses.gaveUp(time.Now(), t.v.conf.Restart.RejoinAfter)
-	t.v.log.Warn("giving the service to another node", "why", why)
+func (v *Service) giveUp(why string) {
+	v.mem.preference.relapses.gaveUp(time.Now(), v.conf.Restart.RejoinAfter)
+	v.log.Warn("giving the service to another node", "why", why)
 }
 
 // Wait waits before the next run, while no program runs. Every cause that may end a term ends the wait.
 func (t *stay) Wait(ctx context.Context) role.Event {
 	v := t.v
-	after := time.NewTimer(t.run.delay)
+	after := time.NewTimer(t.term.run.delay)
 	defer after.Stop()
 	start := role.Event{Kind: role.Waited}
 	waiting, enough := context.WithCancel(ctx)
 	defer enough()
-	t.confirmFailure(waiting)
+	t.term.confirmFailure(waiting)
 	var preferred <-chan time.Time
 	for {
 		changed := v.applyConfig()
 		v.view.announceChange()
-		switch t.ordered() {
+		switch v.ordered() {
 		case orderSwitchover:
 			return role.Event{Kind: role.SwitchAsked}
 		case orderStop:
@@ -176,19 +176,19 @@ func (t *stay) Wait(ctx context.Context) role.Event {
 		switch {
 		case changed:
 			return start
-		case t.run.held != role.Again && !v.inbox.intents.control().Paused: // only the pause keeps the service here
-			t.giveUp("the service failed during the pause, which is over now")
-			return role.Event{Kind: t.run.held}
+		case t.term.run.held != role.Again && !v.inbox.intents.control().Paused: // only the pause keeps the service here
+			v.giveUp("the service failed during the pause, which is over now")
+			return role.Event{Kind: t.term.run.held}
 		}
-		preferred = t.rival(preferred)
+		preferred = v.rival(preferred)
 		select {
 		case <-after.C:
 			if ctx.Err() != nil { // select picks at random if both are ready: do not start a program only to stop it
-				return t.over(ctx)
+				return t.term.over(ctx)
 			}
 			return start
 		case <-ctx.Done():
-			return t.over(ctx)
+			return t.term.over(ctx)
 		case <-preferred:
 			return role.Event{Kind: role.PreferredBack}
 		case <-v.inbox.news:

@@ -27,8 +27,8 @@ func told(t *testing.T, conf config.Service, failed int, why error) string {
 		v.mem.restarts.ended(time.Now(), false, true)
 	}
 	r := v.testStay(t.Context(), Session{}, &endingTree{})
-	r.run.why = why
-	r.ended()
+	r.term.run.why = why
+	r.term.ended()
 	return strings.TrimSpace(log.String())
 }
 
@@ -68,8 +68,8 @@ func TestAnEndThatNobodyOrderedIsAWarning(t *testing.T) {
 	var log bytes.Buffer
 	v := made(t, once, func(n *LocalNode) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true}) })
 	r := v.testStay(t.Context(), Session{}, &endingTree{})
-	r.run.why = exit(0)
-	if r.ended(); log.String() != "[INFO]  program exited: service=db status=\"exit code 0\"\n" {
+	r.term.run.why = exit(0)
+	if r.term.ended(); log.String() != "[INFO]  program exited: service=db status=\"exit code 0\"\n" {
 		t.Errorf("a command that was to run once: %s", &log)
 	}
 }
@@ -78,9 +78,9 @@ func TestAnEndThatNobodyOrderedIsAWarning(t *testing.T) {
 func TestTellingAFailureCountsNone(t *testing.T) {
 	v := made(t, Conf{Service: config.Service{Restart: config.Restart{Policy: config.RestartOnFailure, Delay: time.Second, MaxDelay: time.Minute, GiveUpAfter: 2, Within: time.Minute}}}, nil)
 	r := v.testStay(t.Context(), Session{}, &endingTree{})
-	r.run.why = &unit.Ended{Status: child.ExitStatus{Code: 1}}
+	r.term.run.why = &unit.Ended{Status: child.ExitStatus{Code: 1}}
 	for range 3 {
-		r.ended()
+		r.term.ended()
 	}
 	if n := len(v.mem.restarts.failures); n != 0 {
 		t.Errorf("%d failures", n)
@@ -95,7 +95,7 @@ func TestAHostThatCannotRunTheServiceIsLeftAtOnce(t *testing.T) {
 		&unit.Unfit{Err: &unit.Ended{Name: "vip", Status: child.ExitStatus{Code: 69}, Why: "192.0.2.10 is in use by 02:00:00:00:00:01"}},
 		&unit.Unfit{Err: errors.New("eth0 is down, or has no carrier")},
 	} {
-		r.run.why, v.mem.unstarted = why, false
+		r.term.run.why, v.mem.unstarted = why, false
 		if e := r.Judge(t.Context()); e.Kind != role.Failed || !v.mem.unstarted || v.mem.story.failure != why.Error() {
 			t.Errorf("%v: %v, %q", why, e.Kind, v.mem.story.failure)
 		}

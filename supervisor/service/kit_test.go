@@ -14,13 +14,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
-	"understudy/election/zkmem"
 	"understudy/fencing"
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/control"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/host"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // made is a service of an empty node; change may add to that.
@@ -48,7 +48,7 @@ func made(t *testing.T, conf Conf, change func(*LocalNode)) *Service {
 // testStay is a stay of the service in a session, with a tree. It has neither claim nor candidate.
 func (v *Service) testStay(ctx context.Context, s Session, tree host.Tree) *stay {
 	h := newStay(ctx, v, s)
-	h.tree, h.end = tree, func(error) {}
+	h.candidacy.tree, h.candidacy.end = tree, func(error) {}
 	return h
 }
 
@@ -114,7 +114,7 @@ func (g *endingTree) End(ctx context.Context) error {
 // ensemble is a ZooKeeper in which a test has one session after the other.
 type ensemble struct {
 	t      *testing.T
-	server *zkmem.Server
+	server *zkfaults.Server
 	began  time.Time
 	self   election.Node
 
@@ -124,7 +124,7 @@ type ensemble struct {
 }
 
 func newEnsemble(t *testing.T) *ensemble {
-	e := &ensemble{t: t, server: zkmem.New(zkmem.Config{TickTime: 500 * time.Millisecond}), began: time.Now()}
+	e := &ensemble{t: t, server: zkfaults.New(zkfaults.Config{TickTime: 500 * time.Millisecond}), began: time.Now()}
 	e.self, e.timeout = election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}, 4*time.Second
 	e.log = hclog.NewNullLogger()
 	return e

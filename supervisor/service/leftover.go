@@ -19,14 +19,16 @@ const (
 )
 
 // testify says that processes of a tree are alive: in the breadcrumb, if that names the tree, and in this node's status.
-func (t *stay) testify(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
-	t.v.undead.see(err)
-	t.v.view.announce()
-	t.v.breadcrumb.noteAlive(ctx, cand, tree, err)
+func (v *Service) testify(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
+	v.undead.see(err)
+	v.view.announce()
+	v.breadcrumb.noteAlive(ctx, cand, tree, err)
 }
 
 // leftovers are the processes of a service that a previous session or supervisor has left here.
 type leftovers struct {
+	v     *Service
+	s     Session
 	cand  *election.Candidate // nil: there was nothing to write yet
 	tree  json.RawMessage     // that the breadcrumb names, or did
 	words string
@@ -34,21 +36,21 @@ type leftovers struct {
 
 // endLeftovers kills the programs of a previous session, or of a previous supervisor, and waits until they are proved dead. Until then this node
 // is no candidate for this service; other services go on. session ends with the session, serving with this stay.
-func (t *stay) endLeftovers(session, serving context.Context) role.Event {
-	v := t.v
+func (o *leftovers) endLeftovers(session, serving context.Context) role.Event {
+	v := o.v
 	patience := endFirst
 	for wait := time.Second; ; wait = min(2*wait, endAgain) {
-		left, err := t.killLeftovers(session, patience)
+		left, err := o.killLeftovers(session, patience)
 		patience = endPatience
 		if !left {
-			t.settleLeftovers(session)
+			o.settleLeftovers(session)
 			return role.Event{Kind: role.Proved}
 		}
 		if session.Err() == nil {
-			t.reportLeftovers(session, err)
+			o.reportLeftovers(session, err)
 		}
-		if !t.pauseKilling(session, serving, wait) {
-			if v.undead.tree != nil && v.undead.epoch == t.s.Epoch {
+		if !o.pauseKilling(session, serving, wait) {
+			if v.undead.tree != nil && v.undead.epoch == o.s.Epoch {
 				return role.Event{Kind: role.Unproved}
 			}
 			return role.Event{Kind: role.StayOver} // this session has nothing of the service
@@ -57,7 +59,7 @@ func (t *stay) endLeftovers(session, serving context.Context) role.Event {
 }
 
 // pauseKilling waits until the next attempt. For a removed service it never gives up: its namesake begins after it.
-func (t *stay) pauseKilling(session, serving context.Context, d time.Duration) bool {
+func (o *leftovers) pauseKilling(session, serving context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	leaves := serving.Done()
@@ -66,7 +68,7 @@ func (t *stay) pauseKilling(session, serving context.Context, d time.Duration) b
 		case <-timer.C:
 			return true
 		case <-leaves:
-			if handing(serving) && t.v.undead.tree == nil { // the next image looks for itself
+			if handing(serving) && o.v.undead.tree == nil { // the next image looks for itself
 				return false
 			}
 			leaves = nil
@@ -77,12 +79,12 @@ func (t *stay) pauseKilling(session, serving context.Context, d time.Duration) b
 }
 
 // killLeftovers tries once. It reports whether processes are left, and why they are not known to be dead.
-func (t *stay) killLeftovers(ctx context.Context, patience time.Duration) (left bool, err error) {
-	v := t.v
+func (o *leftovers) killLeftovers(ctx context.Context, patience time.Duration) (left bool, err error) {
+	v := o.v
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if u := &v.undead; u.tree != nil {
-		t.leftovers.tree = idOf(u.tree)
+		o.tree = idOf(u.tree)
 		if err := u.end(bounded); err != nil {
 			return true, err
 		}
@@ -93,13 +95,13 @@ func (t *stay) killLeftovers(ctx context.Context, patience time.Duration) (left 
 			v.log.Debug("a previous lease is still held", "error", err) // by another service's tree
 		}
 	}
-	l := v.node.Guard().Leftover(bounded, v.name, t.leftovers.tree)
-	if t.leftovers.tree == nil && (l != nil || v.node.Guard().Kind() != box.KindCgroup) { // with cgroups, the guard sees all processes without it
-		if tree := t.treeInBreadcrumb(ctx); tree != nil {
+	l := v.node.Guard().Leftover(bounded, v.name, o.tree)
+	if o.tree == nil && (l != nil || v.node.Guard().Kind() != box.KindCgroup) { // with cgroups, the guard sees all processes without it
+		if tree := o.treeInBreadcrumb(ctx); tree != nil {
 			again, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			if of := v.node.Guard().Leftover(again, v.name, tree); of != nil && of.Named {
-				l, t.leftovers.tree = of, tree
+				l, o.tree = of, tree
 			}
 		}
 	}
@@ -110,74 +112,74 @@ func (t *stay) killLeftovers(ctx context.Context, patience time.Duration) (left 
 }
 
 // treeInBreadcrumb is the tree that the breadcrumb names.
-func (t *stay) treeInBreadcrumb(ctx context.Context) json.RawMessage {
+func (o *leftovers) treeInBreadcrumb(ctx context.Context) json.RawMessage {
 	ctx, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
-	if !t.findBreadcrumb(ctx) {
+	if !o.findBreadcrumb(ctx) {
 		return nil
 	}
-	b, ok, err := t.leftovers.cand.Crumb.Named(ctx)
+	b, ok, err := o.cand.Crumb.Named(ctx)
 	if err != nil || !ok {
 		return nil // fencing looks at it
 	}
 	return b.Tree
 }
 
-func (t *stay) findBreadcrumb(ctx context.Context) bool {
-	if t.leftovers.cand == nil {
-		cand, _, err := t.s.NewCandidate(ctx, t.v.name, t.v.conf.order())
+func (o *leftovers) findBreadcrumb(ctx context.Context) bool {
+	if o.cand == nil {
+		cand, _, err := o.s.NewCandidate(ctx, o.v.name, o.v.conf.order())
 		if err != nil {
 			return false
 		}
-		t.leftovers.cand = cand
+		o.cand = cand
 	}
 	return true
 }
 
 // reportLeftovers reports the leftover processes in log, status and breadcrumb.
-func (t *stay) reportLeftovers(ctx context.Context, err error) {
-	v := t.v
+func (o *leftovers) reportLeftovers(ctx context.Context, err error) {
+	v := o.v
 	if v.undead.tree != nil {
 		v.offer(Stuck)
 	}
-	if words := err.Error(); words != t.leftovers.words {
-		t.leftovers.words = words
+	if words := err.Error(); words != o.words {
+		o.words = words
 		v.log.Error("processes of a previous program cannot be killed: this node does not take the service until they are dead, still trying",
 			"error", err)
 	}
 	saying, cancel := context.WithTimeout(ctx, 2*writePatience)
 	defer cancel()
-	t.findBreadcrumb(saying)
-	t.testify(ctx, t.leftovers.cand, t.leftovers.tree, err)
-	if t.leftovers.cand != nil {
-		if err := t.leftovers.cand.Members.Announce(saying, v.view.member()); err != nil {
+	o.findBreadcrumb(saying)
+	v.testify(ctx, o.cand, o.tree, err)
+	if o.cand != nil {
+		if err := o.cand.Members.Announce(saying, v.view.member()); err != nil {
 			v.log.Debug("cannot announce", "error", err)
 		}
 	}
 }
 
 // reportOwed reports in status and breadcrumb what is not undone.
-func (t *stay) reportOwed(ctx context.Context) {
-	v := t.v
+func (o *leftovers) reportOwed(ctx context.Context) {
+	v := o.v
 	v.view.announce()
 	saying, cancel := context.WithTimeout(ctx, 2*writePatience)
 	defer cancel()
-	if !t.findBreadcrumb(saying) {
+	if !o.findBreadcrumb(saying) {
 		return
 	}
-	if b, ok, err := t.leftovers.cand.Crumb.Named(saying); err == nil && ok && b.Node == v.node.Self.Node && b.Machine == v.node.Self.Machine {
-		v.breadcrumb.noteNotUndone(saying, t.leftovers.cand, b.Tree, v.unit.Owed())
+	if b, ok, err := o.cand.Crumb.Named(saying); err == nil && ok && b.Node == v.node.Self.Node && b.Machine == v.node.Self.Machine {
+		v.breadcrumb.noteNotUndone(saying, o.cand, b.Tree, v.unit.Owed())
 	}
-	if err := t.leftovers.cand.Members.Announce(saying, v.view.member()); err != nil {
+	if err := o.cand.Members.Announce(saying, v.view.member()); err != nil {
 		v.log.Debug("cannot announce", "error", err)
 	}
 }
 
 // settleLeftovers runs the undos that are still due after the death, and ends the waiting of others.
-func (t *stay) settleLeftovers(ctx context.Context) {
-	v := t.v
+func (o *leftovers) settleLeftovers(ctx context.Context) {
+	v := o.v
 	v.undead.seen = ""
-	if t.leftovers.words == "" && t.leftovers.tree == nil { // there was nothing, as a rule
+	if o.words == "" && o.tree == nil { // there was nothing, as a rule
 		return
 	}
 	v.log.Info("the previous program is dead now, with all its processes")
@@ -185,8 +187,8 @@ func (t *stay) settleLeftovers(ctx context.Context) {
 	_ = v.unit.Undo(ctx) // UndoOld tries again
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
-	if t.leftovers.tree != nil && !v.unit.Owes() && ctx.Err() == nil && t.findBreadcrumb(bounded) {
-		if removed, err := t.leftovers.cand.Crumb.MarkDead(bounded, t.leftovers.tree, v.breadcrumb.outlasted(t.leftovers.tree)); !removed {
+	if o.tree != nil && !v.unit.Owes() && ctx.Err() == nil && o.findBreadcrumb(bounded) {
+		if removed, err := o.cand.Crumb.MarkDead(bounded, o.tree, v.breadcrumb.outlasted(o.tree)); !removed {
 			v.log.Debug("cannot delete the record of a dead program", "error", err)
 		}
 	}

@@ -56,7 +56,7 @@ func TestNothingIsSaidOfATreeThatIsDeadAtLast(t *testing.T) {
 	v.undead = undead{tree: &endingTree{}, epoch: 1, seen: "pid 7"}
 	over, end := context.WithCancel(t.Context())
 	end() // nothing can be said in ZooKeeper any more
-	of := &stay{v: v, s: Session{Session: &election.Session{}, Epoch: 2, Leave: over.Done()}}
+	of := &leftovers{v: v, s: Session{Session: &election.Session{}, Epoch: 2, Leave: over.Done()}}
 	if e := of.endLeftovers(over, over); e.Kind != role.Proved || v.undead.seen != "" || v.undead.tree != nil {
 		t.Errorf("%v, %+v", e.Kind, v.undead)
 	}

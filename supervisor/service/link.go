@@ -16,15 +16,15 @@ const (
 )
 
 // leaveCutOff ends the run, when an address has no link here, as soon as another node can take the service. Until then it goes on.
-func (t *stay) leaveCutOff(ctx context.Context) {
+func (t *term) leaveCutOff(ctx context.Context) {
 	v, run := t.v, t.run.programs
 	if v.view.wellness.isCutOff() == "" || t.run.cutOff != nil && !wait.Closed(t.run.cutOff) {
 		return
 	}
 	over := make(chan struct{})
 	t.run.cutOff = over
-	members := t.candidacy.cand.Members
-	t.term.helpers.Go(func() {
+	members := t.cand.Members
+	t.helpers.Go(func() {
 		defer close(over)
 		for pause, told := othersSay, false; wait.For(ctx, pause); pause = lookForAny {
 			why := v.view.wellness.isCutOff()

@@ -11,7 +11,7 @@ import (
 
 // outlasts is until when the programs may run on although the session has expired; 0: they have to end. Without a session no watchdog is
 // armed for them, so where there is one they end.
-func (t *stay) outlasts() time.Duration {
+func (t *term) outlasts() time.Duration {
 	if t.v.copy != nil || t.v.node.Watchdog != nil {
 		return 0
 	}
@@ -35,13 +35,13 @@ func (t *stay) reclaim(ctx context.Context) role.Event {
 	v.carried = nil
 	t.beginTerm(claim, election.Effects{})
 	t.term.entry.Activation, t.term.lived = c.entry(), true
-	err = t.takeAgain(ctx, claim)
+	err = t.term.takeAgain(ctx, claim)
 	if err == nil {
 		t.s.Gate.Reclaimed(v.Term(), claim)
 		v.log.Info("the previous session had expired, and no other node has claimed the lock: this node has it again, and the program keeps running (failsafe)",
 			"token", claim.Token)
-		t.run.adopt = c.Run
-		t.watch(ctx)
+		t.term.run.adopt = c.Run
+		t.term.watch(ctx)
 		return role.Event{Kind: role.Resumed}
 	}
 	c.Run.Discard()
@@ -58,7 +58,7 @@ func (t *stay) reclaim(ctx context.Context) role.Event {
 // takeAgain takes the lock for a term that has outlasted its session. P2: before that both guardians know that the programs belong to this
 // session: whatever happens to this process, they close it only once those are dead. P1: until then its lease here is no longer than
 // the promises.
-func (t *stay) takeAgain(ctx context.Context, claim *election.Claim) error {
+func (t *term) takeAgain(ctx context.Context, claim *election.Claim) error {
 	v := t.v
 	until := t.s.Gate.Covered(v.Term())
 	switch {
@@ -74,9 +74,9 @@ func (t *stay) takeAgain(ctx context.Context, claim *election.Claim) error {
 			cancel()
 		}
 	})()
-	if err := t.tree.Move(bounded, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths())); err != nil {
+	if err := t.tree.Move(bounded, t.s.Epoch, election.EncodeRelease(t.cand.Paths())); err != nil {
 		return err
 	}
 	t.s.Moved()
-	return t.candidacy.cand.Reclaim(bounded, claim)
+	return t.cand.Reclaim(bounded, claim)
 }

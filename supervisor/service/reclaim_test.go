@@ -50,7 +50,7 @@ func TestAnUpgradeWaitsForALockThatIsBeingTakenAgain(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if err := stay.takeAgain(ctx, nil); !errors.Is(err, errNotMoved) || (tree.why != nil) != ends {
+				if err := stay.term.takeAgain(ctx, nil); !errors.Is(err, errNotMoved) || (tree.why != nil) != ends {
 					t.Errorf("%v: %v, %v", why, err, tree.why)
 				}
 			}

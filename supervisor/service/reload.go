@@ -11,7 +11,7 @@ import (
 )
 
 // reload tells the programs to reload, unless their check has failed.
-func (t *stay) reload(ctx context.Context, failed error) {
+func (t *term) reload(ctx context.Context, failed error) {
 	v := t.v
 	t.run.checked = nil
 	if failed == nil {
@@ -25,7 +25,7 @@ func (t *stay) reload(ctx context.Context, failed error) {
 }
 
 // judgeReload notes what a reload that is still observed has led to: why the run ended, or nil if it goes on.
-func (t *stay) judgeReload(why error) {
+func (t *term) judgeReload(why error) {
 	if t.run.checked != nil { // the next run reads its config anyway
 		t.run.checked, t.v.inbox.intents.reload = nil, reload{}
 	}
@@ -45,7 +45,7 @@ func (t *stay) judgeReload(why error) {
 }
 
 // confirmFailure tells the command that has ordered a reload that it failed.
-func (t *stay) confirmFailure(ctx context.Context) {
+func (t *term) confirmFailure(ctx context.Context) {
 	if t.v.inbox.intents.reload.failed != "" {
 		t.confirm(ctx)
 	}

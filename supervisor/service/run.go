@@ -27,8 +27,6 @@ var (
 type run struct {
 	programs *unit.Run        // nil: there are none
 	adopt    *unit.CarriedRun // the programs of a previous image of this process, which the next run continues
-	copy     *unit.CarriedRun // the follower that is about to be promoted
-	demoted  *unit.CarriedRun // the programs of a copy that is a follower again
 	cutOff   <-chan struct{}  // closed when nobody looks whether another node may take what has no link here; nil: nobody does
 	first    host.Process
 	unnoted  error          // why what survives a boot cannot be noted; nil: it is, or nothing does
@@ -42,12 +40,12 @@ type run struct {
 
 // Run starts the programs, and looks after them until an event ends the run. They may be alive when it returns.
 func (t *stay) Run(ctx context.Context) role.Event {
-	v, adopt := t.v, t.run.adopt
-	t.run.adopt = nil
+	v, adopt := t.v, t.term.run.adopt
+	t.term.run.adopt = nil
 	if adopt == nil {
 		v.applyConfig()
-		if !t.list(ctx) {
-			return t.over(ctx)
+		if !t.term.list(ctx) {
+			return t.term.over(ctx)
 		}
 		v.view.showStart(rising)
 		t.term.entry.starts()
@@ -59,13 +57,13 @@ func (t *stay) Run(ctx context.Context) role.Event {
 		stdin = os.Stdin
 	}
 	began := time.Now()
-	t.run.programs = v.unit.Start(ctx, t.promoting(t.runConfig(adopt, stdin)))
-	v.step.Store(&step{endless, t.run.programs.Done()})
-	well := t.attend(ctx)
-	t.run.why = t.run.programs.Wait()
-	t.judgeReload(t.run.why)
-	if first := t.run.programs.First(); first != nil {
-		t.run.first = first
+	t.term.run.programs = v.unit.Start(ctx, t.term.promotion.promotes(&t.term, t.term.runConfig(adopt, stdin)))
+	v.step.Store(&step{endless, t.term.run.programs.Done()})
+	well := t.term.attend(ctx)
+	t.term.run.why = t.term.run.programs.Wait()
+	t.term.judgeReload(t.term.run.why)
+	if first := t.term.run.programs.First(); first != nil {
+		t.term.run.first = first
 	}
 	v.view.showReady(false)
 	if v.view.wellness.condition == rising {
@@ -75,16 +73,16 @@ func (t *stay) Run(ctx context.Context) role.Event {
 		v.mem.preference.relapses.reset()
 	}
 	if ctx.Err() != nil {
-		e := t.over(ctx)
-		if e.Kind == role.Expired && t.outlasts() > 0 {
+		e := t.term.over(ctx)
+		if e.Kind == role.Expired && t.term.outlasts() > 0 {
 			e.Kind = role.Outlasted
 		}
 		return e
 	}
-	return t.ended()
+	return t.term.ended()
 }
 
-func (t *stay) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig {
+func (t *term) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig {
 	v := t.v
 	return unit.RunConfig{
 		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Fault: t.run.unnoted, Stdin: stdin, Adopt: adopt,
@@ -94,16 +92,16 @@ func (t *stay) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig 
 }
 
 // list makes the breadcrumb list the effects of the next run: P5. As a rule the claim has done so. It reports false if the term ends before.
-func (t *stay) list(ctx context.Context) bool {
+func (t *term) list(ctx context.Context) bool {
 	effects := t.v.effects()
-	if t.run.unnoted = t.noteLasting(effects); t.run.unnoted != nil {
+	if t.run.unnoted = t.v.noteLasting(effects); t.run.unnoted != nil {
 		return true // P6: nothing is started, and after a boot no note would show that nothing is left
 	}
-	for !t.term.listed.Lists(effects) {
-		there, err := t.candidacy.cand.Crumb.ListEffects(ctx, idOf(t.tree), effects)
+	for !t.listed.Lists(effects) {
+		there, err := t.cand.Crumb.ListEffects(ctx, idOf(t.tree), effects)
 		switch {
 		case there && err == nil:
-			t.term.listed = effects
+			t.listed = effects
 		case !wait.For(ctx, listAgain): // if the breadcrumb was deleted by hand, the term writes it again
 			return false
 		}
@@ -112,17 +110,17 @@ func (t *stay) list(ctx context.Context) bool {
 }
 
 // noteLasting prepares the note of what survives a boot. P2: what the breadcrumb says of it is answered from there.
-func (t *stay) noteLasting(effects election.Effects) error {
+func (v *Service) noteLasting(effects election.Effects) error {
 	lasting := int64(0)
 	if len(effects.Survive) > 0 {
-		lasting = t.v.mem.story.token
+		lasting = v.mem.story.token
 	}
-	err := t.v.unit.Last(lasting)
+	err := v.unit.Last(lasting)
 	switch {
 	case err != nil && lasting != 0:
 		return fmt.Errorf("cannot note what survives a boot of this host: %w", err)
 	case err != nil:
-		t.v.log.Debug("cannot note yet that nothing survives a boot", "error", err) // the next note says so
+		v.log.Debug("cannot note yet that nothing survives a boot", "error", err) // the next note says so
 	}
 	return nil
 }
@@ -131,7 +129,7 @@ func (t *stay) noteLasting(effects election.Effects) error {
 const listAgain = 100 * time.Millisecond
 
 // attend follows events while the programs run, and returns how long they were ready; 0: never.
-func (t *stay) attend(ctx context.Context) (well time.Duration) {
+func (t *term) attend(ctx context.Context) (well time.Duration) {
 	v, run := t.v, t.run.programs
 	watching, enough := context.WithCancel(ctx) // executed orders are removed as long as the programs run
 	defer enough()
@@ -151,7 +149,7 @@ func (t *stay) attend(ctx context.Context) (well time.Duration) {
 			if v.copy != nil {
 				v.copy.primary(v.mem.story.token)
 			}
-			t.term.entry.ready(run.Hooked())
+			t.entry.ready(run.Hooked())
 			v.view.showCondition(working, "")
 			v.offer(Fit)
 			v.view.showReady(true)
@@ -164,7 +162,7 @@ func (t *stay) attend(ctx context.Context) (well time.Duration) {
 			run.Reconfigure(v.conf.Service)
 			v.view.announceChange()
 			t.obey(watching, ready == nil)
-			preferred = t.rival(preferred)
+			preferred = v.rival(preferred)
 			if ready == nil {
 				t.leaveUnreachable(time.Since(since))
 			}
@@ -186,9 +184,9 @@ func (t *stay) attend(ctx context.Context) (well time.Duration) {
 }
 
 // obey executes operators' orders while the programs run.
-func (t *stay) obey(ctx context.Context, ready bool) {
+func (t *term) obey(ctx context.Context, ready bool) {
 	v := t.v
-	switch t.ordered() {
+	switch v.ordered() {
 	case orderSwitchover:
 		t.run.programs.End(errSwitch)
 	case orderStop:
@@ -206,32 +204,32 @@ func (t *stay) obey(ctx context.Context, ready bool) {
 }
 
 // ordered returns the operators' order for this activation. A restart forgets all failures.
-func (t *stay) ordered() order {
-	o := t.v.inbox.intents.ordered(t.v.mem.story.token)
+func (v *Service) ordered() order {
+	o := v.inbox.intents.ordered(v.mem.story.token)
 	if o == orderRestart {
-		t.v.mem.restarts.reset()
+		v.mem.restarts.reset()
 	}
 	return o
 }
 
 // confirm removes the orders that this activation has executed, or that were for a previous one.
-func (t *stay) confirm(ctx context.Context) {
+func (t *term) confirm(ctx context.Context) {
 	takeBack := t.v.inbox.intents.answer(t.v.mem.story.token)
 	if takeBack == nil {
 		return
 	}
-	t.term.helpers.Go(func() {
+	t.helpers.Go(func() {
 		wait.For(ctx, settling) // no urgent work waits for it
-		if err := t.candidacy.cand.Control.Amend(ctx, takeBack); err != nil && ctx.Err() == nil {
+		if err := t.cand.Control.Amend(ctx, takeBack); err != nil && ctx.Err() == nil {
 			t.v.log.Warn("cannot remove an operator's order", "error", err)
 		}
 	})
 }
 
 // rival arms, keeps or disarms the timer for a preferred node.
-func (t *stay) rival(armed <-chan time.Time) <-chan time.Time {
-	now, _ := t.v.inbox.intents.read()
-	after, there := t.v.mem.preference.rival(time.Now(), now)
+func (v *Service) rival(armed <-chan time.Time) <-chan time.Time {
+	now, _ := v.inbox.intents.read()
+	after, there := v.mem.preference.rival(time.Now(), now)
 	switch {
 	case !there:
 		return nil
@@ -242,7 +240,7 @@ func (t *stay) rival(armed <-chan time.Time) <-chan time.Time {
 }
 
 // ended logs how the run ended, and returns the event.
-func (t *stay) ended() role.Event {
+func (t *term) ended() role.Event {
 	v, why := t.v, t.run.why
 	var seen unreachable
 	switch {
@@ -250,7 +248,7 @@ func (t *stay) ended() role.Event {
 		return role.Event{Kind: role.LeaseOver}
 	case errors.As(why, &seen):
 		v.mem.story.failure = why.Error()
-		t.giveUp(why.Error())
+		v.giveUp(why.Error())
 		return role.Event{Kind: role.NotReachable}
 	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errStop), errors.Is(why, errRestart):
 		v.log.Info(MomentStopping, "why", why)
@@ -276,12 +274,12 @@ func (t *stay) ended() role.Event {
 }
 
 // anew reports whether the run was ended only to start another one.
-func (t *stay) anew() bool {
+func (t *term) anew() bool {
 	return errors.Is(t.run.why, unit.ErrChanged) || errors.Is(t.run.why, errRestart)
 }
 
 // afterwards is the condition of programs whose run has ended.
-func (t *stay) afterwards() condition {
+func (t *term) afterwards() condition {
 	if t.anew() {
 		return rising
 	}
@@ -291,27 +289,27 @@ func (t *stay) afterwards() condition {
 // HandOver prepares the term to go on in another image of this process, or in the next session.
 func (t *stay) HandOver(context.Context) role.Event {
 	v, refused := t.v, role.NotHandedOver
-	if v.Removed() || t.run.programs == nil {
+	if v.Removed() || t.term.run.programs == nil {
 		return role.Event{Kind: refused}
 	}
-	until := t.outlasts()
+	until := t.term.outlasts()
 	if wait.Closed(t.s.Ended()) {
 		refused = role.Expired
 	}
 	if refused == role.Expired && until == 0 {
 		return role.Event{Kind: refused}
 	}
-	run, ok := t.run.programs.HandOver()
+	run, ok := t.term.run.programs.HandOver()
 	if !ok {
 		return role.Event{Kind: refused}
 	}
-	t.closeRun()
-	t.unwatch()
+	t.term.closeRun()
+	t.term.unwatch()
 	t.term.entry.settle()
 	claim, err := t.term.claim.Carry()
 	var c *CarriedTerm
 	if err == nil {
-		c, err = carry(claim, t.term.entry.Activation, t.tree, run)
+		c, err = carry(claim, t.term.entry.Activation, t.candidacy.tree, run)
 	}
 	if err != nil {
 		v.log.Warn("cannot hand the activation over, ending it", "error", err)
@@ -324,16 +322,16 @@ func (t *stay) HandOver(context.Context) role.Event {
 
 // Stop asks the programs to end, and waits for that as long as it may. If another event ends the term meanwhile, Stop reports it.
 func (t *stay) Stop(ctx context.Context) role.Event {
-	if t.run.programs == nil { // the term ended before anything was started
+	if t.term.run.programs == nil { // the term ended before anything was started
 		return role.Event{Kind: role.Stopped}
 	}
 	goesOn := ctx.Err() == nil
-	if goesOn && t.demote(ctx) {
+	if goesOn && t.term.promotion.demote(ctx, &t.term) {
 		return role.Event{Kind: role.Stopped}
 	}
-	t.run.programs.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.term.lost, LeaseEnded: t.s.Ended()})
+	t.term.run.programs.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.term.lost, LeaseEnded: t.s.Ended()})
 	if goesOn && ctx.Err() != nil {
-		return t.over(ctx)
+		return t.term.over(ctx)
 	}
 	return role.Event{Kind: role.Stopped}
 }
@@ -344,29 +342,29 @@ func (t *stay) Clear(ctx context.Context) role.Event {
 	v := t.v
 	for {
 		bounded, cancel := context.WithTimeout(ctx, proofPatience)
-		err := t.tree.Kill(bounded)
+		err := t.candidacy.tree.Kill(bounded)
 		cancel()
 		if err == nil {
 			break
 		}
 		if ctx.Err() != nil {
-			return t.over(ctx)
+			return t.term.over(ctx)
 		}
 		v.log.Error("processes that the program left behind do not die", "error", err)
 		v.view.showCondition(unproved, unprovedDeath(err))
 	}
-	t.closeRun()
+	t.term.closeRun()
 	t.term.entry.rests()
-	if t.leaseOver() { // the lease's end killed the programs: they did not fail
+	if t.term.leaseOver() { // the lease's end killed the programs: they did not fail
 		return role.Event{Kind: role.LeaseOver}
 	}
 	return role.Event{Kind: role.Proved}
 }
 
 // closeRun ends the goroutines that listen to the programs.
-func (t *stay) closeRun() {
+func (t *term) closeRun() {
 	if t.run.programs != nil {
-		t.term.entry.stopped(t.run.programs.Ended())
+		t.entry.stopped(t.run.programs.Ended())
 		t.run.programs.Close()
 		t.run.programs = nil
 	}

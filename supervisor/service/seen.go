@@ -123,7 +123,7 @@ func heirs(me string, mine, base uint64, seen election.CopiesSeen, at func(node 
 }
 
 // leaveUnreachable ends the run if others do not reach the primary, and one of them may take over. It has been ready for so long.
-func (t *stay) leaveUnreachable(well time.Duration) {
+func (t *term) leaveUnreachable(well time.Duration) {
 	v := t.v
 	if v.copy == nil {
 		return
@@ -134,7 +134,7 @@ func (t *stay) leaveUnreachable(well time.Duration) {
 	if now.token != v.mem.story.token || now.who == "" || now.to+now.unfit == "" {
 		return
 	}
-	why := t.stays(now, well)
+	why := v.stays(now, well)
 	switch {
 	case why == "":
 		t.run.programs.End(unreachable{now})
@@ -145,21 +145,21 @@ func (t *stay) leaveUnreachable(well time.Duration) {
 }
 
 // stays is why a primary that others do not reach stays here; "": it does not.
-func (t *stay) stays(now outside, well time.Duration) (why string) {
-	until := t.v.mem.preference.relapses.until
+func (v *Service) stays(now outside, well time.Duration) (why string) {
+	until := v.mem.preference.relapses.until
 	switch {
-	case t.v.inbox.intents.control().Paused:
+	case v.inbox.intents.control().Paused:
 		return "the service is paused"
 	case now.to == "":
 		return now.unfit
-	case time.Now().Before(until) && well < t.v.conf.Restart.Within: // else it would go round
+	case time.Now().Before(until) && well < v.conf.Restart.Within: // else it would go round
 		return "it was given up here, and is not again before " + until.UTC().Format(time.RFC3339)
 	}
 	return ""
 }
 
 // endReason is why the term ends, as the history has it.
-func (t *stay) endReason() election.Reason {
+func (t *term) endReason() election.Reason {
 	why := t.v.state.Cause.Why()
 	var seen unreachable
 	if t.v.state.Cause == role.NotReachable && errors.As(t.run.why, &seen) {
@@ -170,8 +170,7 @@ func (t *stay) endReason() election.Reason {
 
 // untaken reports that no other node takes over what this one has given up: others did not reach it, and their copies have turned out not to
 // be fit, or the copy here has the newest data.
-func (t *stay) untaken() bool {
-	v := t.v
+func (v *Service) untaken() bool {
 	if v.copy == nil {
 		return false
 	}
@@ -183,14 +182,14 @@ func (t *stay) untaken() bool {
 	case verdict.Best != v.node.Self.Node, v.state.Settle: // what could not be fenced is not fenced again and again
 		return false
 	default:
-		patience = max(patience, t.growing())
+		patience = max(patience, v.growing())
 	}
 	return time.Since(v.copy.since(verdict.vacancy)) > patience
 }
 
 // watchVacancy fires now and then while untaken may come true, until stop is called.
-func (t *stay) watchVacancy() (now <-chan time.Time, stop func()) {
-	if t.v.copy == nil {
+func (c *copyHere) watchVacancy() (now <-chan time.Time, stop func()) {
+	if c == nil {
 		return nil, func() {}
 	}
 	ticker := time.NewTicker(nobodyTakes / 2)

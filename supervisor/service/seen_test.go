@@ -94,7 +94,7 @@ func TestWhatKeepsAnUnreachablePrimary(t *testing.T) {
 		v := made(t, Conf{Service: config.Service{Restart: config.Restart{Within: time.Minute}}}, nil)
 		o := now
 		c.change(v, &o)
-		if why := (&stay{v: v}).stays(o, c.well); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+		if why := v.stays(o, c.well); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %q", name, why)
 		}
 	}
@@ -116,8 +116,8 @@ func TestAnUnreachablePrimaryWaitsForTheVerdict(t *testing.T) {
 	} {
 		log.Reset()
 		v.copy = &copyHere{outside: c.now}
-		(&stay{v: v}).leaveUnreachable(time.Hour) // it has no programs to end
-		(&stay{v: v}).leaveUnreachable(time.Hour)
+		newStay(t.Context(), v, Session{}).term.leaveUnreachable(time.Hour) // it has no programs to end
+		newStay(t.Context(), v, Session{}).term.leaveUnreachable(time.Hour)
 		if n := strings.Count(log.String(), "stays here"); n > 1 || (n == 1) != c.warns {
 			t.Errorf("%s: %s", name, log.String())
 		}
@@ -127,7 +127,7 @@ func TestAnUnreachablePrimaryWaitsForTheVerdict(t *testing.T) {
 // History and status have who did not reach it.
 func TestTheReasonNamesWhoDidNotReachThePrimary(t *testing.T) {
 	v := made(t, Conf{}, nil)
-	s := &stay{v: v}
+	s := &newStay(t.Context(), v, Session{}).term
 	s.run.why = unreachable{outside{who: "for 2 of 3: b, c", why: "tcp 10.0.0.1:1: refused"}}
 	v.state.Cause = role.NotReachable
 	if got := s.endReason(); got != "not reachable; for 2 of 3: b, c" || got.Word() != election.NotReachable || got.Planned() {
@@ -171,7 +171,7 @@ func TestAGivenUpPrimaryComesBackEarlyOnlyIfNobodyTakesOver(t *testing.T) {
 		v.mem.preference.relapses.times, v.state.Settle = 1, name == "not fenced"
 		v.copy = &copyHere{vacancy: 7, vacant: time.Now().Add(-c.since), verdict: c.verdict}
 		v.state.Cause = c.cause
-		if got := (&stay{v: v}).untaken(); got != c.want {
+		if got := v.untaken(); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

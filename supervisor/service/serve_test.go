@@ -9,11 +9,11 @@ import (
 
 	"understudy/election"
 	"understudy/election/jute"
-	"understudy/election/zkmem"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // prepares is a guard that tells of each tree that is made for a candidate.
@@ -100,15 +100,15 @@ func TestACandidateThatBacksOffIsReplaced(t *testing.T) {
 // P6: a service is removed while its claim is not answered, and ZooKeeper is silent, or slow, for longer than a stop waits. The session goes
 // on, so the lock has to be given back: no other node could have it, and a namesake could wait behind others for its own lock.
 func TestARemovedServiceLeavesNoLockBehind(t *testing.T) {
-	for name, disturb := range map[string]func(*zkmem.Server) (end func()){
-		"silent": func(s *zkmem.Server) func() { return s.Cut(zkmem.Everyone, zkmem.Outbound) },
-		"slow":   func(s *zkmem.Server) func() { return s.Delay(zkmem.Everyone, 450*time.Millisecond) },
+	for name, disturb := range map[string]func(*zkfaults.Server) (end func()){
+		"silent": func(s *zkfaults.Server) func() { return s.Cut(zkfaults.Everyone, zkfaults.Outbound) },
+		"slow":   func(s *zkfaults.Server) func() { return s.Delay(zkfaults.Everyone, 450*time.Millisecond) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}
-			zk.server, zk.timeout = zkmem.New(zkmem.Config{TickTime: 2 * time.Second}), 30*time.Second
+			zk.server, zk.timeout = zkfaults.New(zkfaults.Config{TickTime: 2 * time.Second}), 30*time.Second
 			defer zk.server.Close()
-			zk.server.LoseReply(zkmem.Match{Op: jute.OpCreate, Path: "ActiveStandbyElectorLock"})
+			zk.server.LoseReply(zkfaults.Match{Op: jute.OpCreate, Path: "ActiveStandbyElectorLock"})
 			v := made(t, Conf{Service: config.Service{Election: "race"}}, func(n *LocalNode) { n.Guard = func() host.Guard { return guard } })
 			zk.session(func(ctx context.Context, s *election.Session) error {
 				serving, enough := context.WithCancel(ctx)
@@ -187,7 +187,7 @@ func TestAServiceRemovedDuringAnUpgradeLeavesTheQueue(t *testing.T) {
 				if v.Gone() {
 					t.Error("gone, with a place in the queue")
 				}
-				zk.server.CloseBefore(zkmem.Match{Op: jute.OpDelete, Path: "/members/"}) // once
+				zk.server.CloseBefore(zkfaults.Match{Op: jute.OpDelete, Path: "/members/"}) // once
 				serve(nil)
 				if !v.Gone() {
 					t.Error("not gone")
@@ -261,7 +261,7 @@ func TestARemovedServiceLeavesOnlyWhatItMay(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				zk.server.CloseAfter(zkmem.Match{Op: jute.OpMulti})
+				zk.server.CloseAfter(zkfaults.Match{Op: jute.OpMulti})
 				if claim, err := previous.Take(ctx, free, election.BreadCrumb{}); claim != nil || err != nil || !previous.Unsure() {
 					t.Errorf("%s: it is known what became of the claim: %v", name, err)
 				}
@@ -298,7 +298,7 @@ func (e *ensemble) busy(ctx context.Context, s *election.Session, services int, 
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	quick := e.server.Delay(zkmem.Everyone, trip/2)
+	quick := e.server.Delay(zkfaults.Everyone, trip/2)
 	busy, enough := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	for range services {

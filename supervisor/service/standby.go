@@ -12,7 +12,7 @@ import (
 
 // StandBy returns when the lock is free.
 func (t *stay) StandBy(ctx context.Context) role.Event {
-	defer t.wakeAfterDemotion()()
+	defer t.v.wakeAfterDemotion()()
 	for {
 		bar, e, over := t.checkBar(ctx)
 		switch {
@@ -28,11 +28,11 @@ func (t *stay) StandBy(ctx context.Context) role.Event {
 			return e
 		case !free:
 		case t.v.copy != nil:
-			if !t.leaves() {
+			if !t.candidacy.leaves() {
 				return role.Event{Kind: role.LockFree}
 			}
 			return role.Event{Kind: role.LeftToElse}
-		case t.polite():
+		case t.candidacy.polite():
 			return role.Event{Kind: role.LeftToElse}
 		default:
 			return role.Event{Kind: role.LockFree}
@@ -43,7 +43,7 @@ func (t *stay) StandBy(ctx context.Context) role.Event {
 // WaitAllowed returns when nothing bars this node any more, or when it has the lock already without knowing.
 func (t *stay) WaitAllowed(ctx context.Context) role.Event {
 	v := t.v
-	defer t.wakeAfterDemotion()()
+	defer v.wakeAfterDemotion()()
 	for {
 		bar, e, over := t.checkBar(ctx)
 		switch {
@@ -64,7 +64,7 @@ func (t *stay) WaitAllowed(ctx context.Context) role.Event {
 			continue
 		}
 		if !bar.Unknown() {
-			if err := t.standBack(ctx); err != nil {
+			if err := t.candidacy.standBack(ctx); err != nil {
 				return t.failed(err)
 			}
 		}
@@ -82,12 +82,12 @@ func (t *stay) WaitAllowed(ctx context.Context) role.Event {
 }
 
 // standBack deletes this node's preference and its place in the queue.
-func (t *stay) standBack(ctx context.Context) error {
-	if err := prefer(ctx, t.candidacy.cand, 0); err != nil {
+func (c *candidacy) standBack(ctx context.Context) error {
+	if err := prefer(ctx, c.cand, 0); err != nil {
 		return err
 	}
-	if err := t.candidacy.cand.Withdraw(ctx); err != nil && ctx.Err() == nil {
-		t.v.log.Debug("cannot leave the queue", "error", err)
+	if err := c.cand.Withdraw(ctx); err != nil && ctx.Err() == nil {
+		c.v.log.Debug("cannot leave the queue", "error", err)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (t *stay) lockFree(ctx context.Context) (free bool, e role.Event, over bool
 		asked := time.Now()
 		t.candidacy.opening, err = t.candidacy.cand.Wait(ctx)
 		if time.Since(asked) > graceForAny {
-			t.candidacy.polite = time.Time{} // another node had the lock meanwhile
+			t.candidacy.waits = time.Time{} // another node had the lock meanwhile
 		}
 		return err
 	})
@@ -156,33 +156,33 @@ func (t *stay) lockFree(ctx context.Context) (free bool, e role.Event, over bool
 }
 
 // polite reports whether this node leaves a free lock to another one for now.
-func (t *stay) polite() bool {
-	v := t.v
-	wait := v.mem.preference.graceForOthers(time.Now(), t.candidacy.intents)
+func (c *candidacy) polite() bool {
+	v := c.v
+	wait := v.mem.preference.graceForOthers(time.Now(), c.intents)
 	patience := wait
 	if bound := v.node.Promises.Bound(v.name); bound > 0 && bound > v.node.Machine.Now() { // it could not start the program yet, and whoever runs it may want its lock back
-		patience = max(wait, election.GoneAfter(t.s.LeaseLength()))
+		patience = max(wait, election.GoneAfter(c.s.LeaseLength()))
 	}
-	if patience > 0 && !t.candidacy.opening.Ours() {
-		if t.candidacy.polite.IsZero() {
-			t.candidacy.polite = time.Now().Add(patience)
+	if patience > 0 && !c.opening.Ours() {
+		if c.waits.IsZero() {
+			c.waits = time.Now().Add(patience)
 		}
-		if time.Until(t.candidacy.polite) > 0 {
+		if time.Until(c.waits) > 0 {
 			return true
 		}
 		if wait > 0 {
-			v.mem.preference.rivalBy = time.Now().Add(2 * t.s.Longest())
+			v.mem.preference.rivalBy = time.Now().Add(2 * c.s.Longest())
 		}
 	}
-	t.candidacy.polite = time.Time{}
+	c.waits = time.Time{}
 	return false
 }
 
 // Defer leaves a free lock to another node for a while, or until there is news.
 func (t *stay) Defer(ctx context.Context) role.Event {
-	defer t.wakeAfterDemotion()()
+	defer t.v.wakeAfterDemotion()()
 	err := t.v.inbox.news.unless(ctx, func(ctx context.Context) error {
-		wait.For(ctx, time.Until(t.candidacy.polite))
+		wait.For(ctx, time.Until(t.candidacy.waits))
 		return context.Cause(ctx)
 	})
 	if err != nil && !errors.Is(err, errNews) {
@@ -192,9 +192,9 @@ func (t *stay) Defer(ctx context.Context) role.Event {
 }
 
 // crumb is the breadcrumb of a claim. What survives a boot is listed later: a machine on which nothing is noted of it proves nothing.
-func (t *stay) crumb() election.BreadCrumb {
-	v := t.v
-	crumb := election.BreadCrumb{GuardianPid: v.node.Guard().Pid(), Tree: idOf(t.tree), Agent: v.view.agent, Effects: v.effects()}
+func (c *candidacy) crumb() election.BreadCrumb {
+	v := c.v
+	crumb := election.BreadCrumb{GuardianPid: v.node.Guard().Pid(), Tree: idOf(c.tree), Agent: v.view.agent, Effects: v.effects()}
 	crumb.Survive = nil
 	return crumb
 }
@@ -205,13 +205,13 @@ func (t *stay) Claim(ctx context.Context) role.Event {
 	if !v.conf.Wait.claim() {
 		return role.Event{Kind: role.StayOver}
 	}
-	crumb := t.crumb()
+	crumb := t.candidacy.crumb()
 	if v.copy == nil { // else its program runs
-		t.tree.Expect(ctx)
+		t.candidacy.tree.Expect(ctx)
 	}
 	claim, err := t.candidacy.cand.Take(ctx, t.candidacy.opening.Under(t.candidacy.intents), crumb)
 	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon
-		t.relax(ctx)
+		t.candidacy.relax(ctx)
 	}
 	switch {
 	case err != nil:
@@ -223,24 +223,24 @@ func (t *stay) Claim(ctx context.Context) role.Event {
 	v.inbox.intents.follow()
 	v.engage()
 	t.beginTerm(claim, crumb.Effects)
-	t.term.spares = v.copy != nil
+	t.term.promotion.spares = v.copy != nil
 	return role.Event{Kind: role.Won}
 }
 
 // relax takes back what was prepared for a start.
-func (t *stay) relax(ctx context.Context) {
-	if err := t.tree.Relax(ctx); err != nil { // the end of the tree proves more
-		t.v.log.Debug("a process that was prepared for the program is left to the end of its tree", "error", err)
+func (c *candidacy) relax(ctx context.Context) {
+	if err := c.tree.Relax(ctx); err != nil { // the end of the tree proves more
+		c.v.log.Debug("a process that was prepared for the program is left to the end of its tree", "error", err)
 	}
 }
 
 // wakeAfterDemotion wakes the service when this node is preferred again, until stop is called.
-func (t *stay) wakeAfterDemotion() (stop func()) {
-	left := t.v.mem.preference.demotedFor(time.Now())
+func (v *Service) wakeAfterDemotion() (stop func()) {
+	left := v.mem.preference.demotedFor(time.Now())
 	if left <= 0 {
 		return func() {}
 	}
-	again := time.AfterFunc(left, t.v.inbox.news.wake)
+	again := time.AfterFunc(left, v.inbox.news.wake)
 	return func() { again.Stop() }
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/failsafe"
-	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
@@ -31,17 +30,15 @@ type stay struct {
 	trouble  error         // why the previous candidate does not work
 	patience time.Duration // before another one is tried
 
-	tree host.Tree               // of the candidacy, and of its term
-	end  context.CancelCauseFunc // ends these
-
 	leftovers leftovers
 	candidacy candidacy
 	term      term
-	run       run
 }
 
 func newStay(ctx context.Context, v *Service, s Session) *stay {
-	return &stay{v: v, s: s, done: ctx.Done(), patience: minPatience}
+	t := &stay{v: v, s: s, done: ctx.Done(), patience: minPatience, leftovers: leftovers{v: v, s: s}, candidacy: candidacy{v: v, s: s}}
+	t.term.candidacy = &t.candidacy
+	return t
 }
 
 // Moved notes a step, and logs and shows it if the role changes.
@@ -103,8 +100,8 @@ func (t *stay) facts(now role.State) []any {
 func (t *stay) EndOld(ctx context.Context) role.Event {
 	session, enough := linger(ctx, t.s.Leave, 0)
 	defer enough()
-	t.leftovers = leftovers{}
-	return t.endLeftovers(session, ctx)
+	t.leftovers = leftovers{v: t.v, s: t.s}
+	return t.leftovers.endLeftovers(session, ctx)
 }
 
 // UndoOld undoes the effects that a previous session or supervisor could not undo.
@@ -134,9 +131,9 @@ func (t *stay) undoOld(ctx context.Context) bool {
 	v := t.v
 	session, enough := linger(ctx, t.s.Leave, 0)
 	defer enough()
-	t.leftovers = leftovers{}
+	t.leftovers = leftovers{v: v, s: t.s}
 	undo := func(ctx context.Context) bool {
-		report := func() { t.reportOwed(session) }
+		report := func() { t.leftovers.reportOwed(session) }
 		undone := v.unit.UndoAll(ctx, unit.Leaving{}, report)
 		return undone && v.unit.UndoAll(ctx, unit.Leaving{}, report) // again: it notes what could not be noted
 	}
@@ -162,12 +159,12 @@ func (t *stay) Join(ctx context.Context) role.Event {
 	case err == nil:
 		cand.Inherit(v.mem.place)
 		v.mem.place = election.CarriedCandidate{}
-		t.candidacy = candidacy{cand: cand, birth: birth}
+		t.candidacy = candidacy{v: v, s: t.s, cand: cand, birth: birth}
 		if v.carried != nil {
-			t.tree = v.carried.tree
+			t.candidacy.tree = v.carried.tree
 		}
 		cand.Held = v.conf.Wait.tried
-		cand.Outlasting(t.mayOutlast)
+		cand.Outlasting(v.mayOutlast)
 		cand.Saw = func(token int64) { v.mem.saw(token, t.s.Newest()) }
 		lost := v.mem.lost(birth, cand.Newest, t.s.Newest(), cand.SetBacks)
 		if !lost { // it may be in a queue for long, and look at no lock

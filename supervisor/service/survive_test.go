@@ -72,7 +72,7 @@ func TestWhatSurvivesABootIsNotedBeforeTheBreadcrumbListsIt(t *testing.T) {
 			v := made(t, conf, func(n *LocalNode) { n.Notes = func(string) unit.Notes { return disk } })
 			stay := v.testStay(ctx, Session{Session: s}, &endingTree{})
 			stay.candidacy.cand = c
-			crumb := stay.crumb()
+			crumb := stay.candidacy.crumb()
 			claim, err := c.Take(ctx, o, crumb)
 			if err != nil {
 				return err
@@ -80,11 +80,11 @@ func TestWhatSurvivesABootIsNotedBeforeTheBreadcrumbListsIt(t *testing.T) {
 			v.mem.story.claimed(claim.Token)
 			stay.beginTerm(claim, crumb.Effects)
 			disk.fault = errors.New("the disk fails")
-			if !stay.list(ctx) || len(named().Survive) > 0 || !errors.Is(stay.runConfig(nil, nil).Fault, disk.fault) {
-				t.Errorf("without a note: %+v, %v", named().Effects, stay.runConfig(nil, nil).Fault)
+			if !stay.term.list(ctx) || len(named().Survive) > 0 || !errors.Is(stay.term.runConfig(nil, nil).Fault, disk.fault) {
+				t.Errorf("without a note: %+v, %v", named().Effects, stay.term.runConfig(nil, nil).Fault)
 			}
 			disk.fault = nil
-			if !stay.list(ctx) || !slices.Equal(named().Survive, []string{"role"}) {
+			if !stay.term.list(ctx) || !slices.Equal(named().Survive, []string{"role"}) {
 				t.Errorf("listed: %+v", named().Effects)
 			}
 			var note struct{ Lasting int64 }
@@ -93,7 +93,7 @@ func TestWhatSurvivesABootIsNotedBeforeTheBreadcrumbListsIt(t *testing.T) {
 			}
 			v.conf.Processes[0].SurvivesBoot = false
 			disk.look = func() {}
-			if !stay.list(ctx) || disk.data != nil || disk.lasting || len(named().Survive) > 0 {
+			if !stay.term.list(ctx) || disk.data != nil || disk.lasting || len(named().Survive) > 0 {
 				t.Errorf("a changed config: %s, %+v", disk.data, named().Effects)
 			}
 			return claim.Release(ctx)

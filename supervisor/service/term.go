@@ -10,24 +10,23 @@ import (
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
-	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/wait"
 )
 
 // term lasts from a claim to the proof that no process is left that ran under it.
 type term struct {
-	claim *election.Claim
-	entry entry // of the history
-	lived bool  // fencing has succeeded: from here on programs may have run
-	plain bool  // there was no record: nobody is to be fenced
+	*candidacy // whose term it is
+	claim      *election.Claim
+	entry      entry // of the history
+	lived      bool  // fencing has succeeded: from here on programs may have run
+	plain      bool  // there was no record: nobody is to be fenced
 
-	fenced bool // programs of another term may have run since the copies were compared
-	spares bool // it has not taken the copy's tree yet: nothing of this term runs in it
+	listed election.Effects // in the breadcrumb
+	until  time.Duration    // P1: a promise forbids a start before that, unless a proof has made it needless
 
-	listed      election.Effects // in the breadcrumb
-	promoteTree host.Tree        // what promotes and demotes a copy that may outlive the term; nil: there is none
-	until       time.Duration    // P1: a promise forbids a start before that, unless a proof has made it needless
+	run       run
+	promotion promotion
 
 	lost    <-chan struct{} // closed when the lock is not ours any more; nil while it is not watched
 	cease   func()          // ends the helpers
@@ -37,7 +36,7 @@ type term struct {
 // beginTerm begins with a claim whose breadcrumb lists effects.
 func (t *stay) beginTerm(claim *election.Claim, listed election.Effects) {
 	t.v.mem.unstarted = false
-	t.term, t.run = term{claim: claim, entry: newEntry(claim.Token), listed: listed, plain: claim.Previous == nil}, run{}
+	t.term = term{candidacy: &t.candidacy, claim: claim, entry: newEntry(claim.Token), listed: listed, plain: claim.Previous == nil}
 }
 
 // engage notes that the service may be started here. From then on this node promises no other node not to start it.
@@ -57,7 +56,7 @@ func (v *Service) disengage() {
 var ErrGuard = errors.New("its guardians ended, or cannot be started (is the number of processes limited?)")
 
 // over returns the cause that ends a term whose context has ended.
-func (t *stay) over(ctx context.Context) role.Event {
+func (t *term) over(ctx context.Context) role.Event {
 	cause := context.Cause(ctx)
 	is := func(errs ...error) bool {
 		for _, err := range errs {
@@ -68,7 +67,7 @@ func (t *stay) over(ctx context.Context) role.Event {
 		return false
 	}
 	e, _ := role.Ends{
-		LockLost: wait.Closed(t.term.lost) || is(election.ErrLost), Expired: is(election.ErrExpired),
+		LockLost: wait.Closed(t.lost) || is(election.ErrLost), Expired: is(election.ErrExpired),
 		LeaseEnding: is(election.ErrLeaseEnding, election.ErrTorn, election.ErrUnresolved, ErrGuard),
 		StayOver:    true, Handing: is(ErrHandover),
 	}.Rank()
@@ -76,7 +75,7 @@ func (t *stay) over(ctx context.Context) role.Event {
 }
 
 // leaseOver reports that no program may run in this session any more.
-func (t *stay) leaseOver() bool {
+func (t *term) leaseOver() bool {
 	return wait.Closed(t.v.node.Guard().Over(t.s.Epoch)) || wait.Closed(t.s.Ended()) || t.v.node.Machine.Now() >= t.s.Lease.End()
 }
 
@@ -85,65 +84,60 @@ const startFirst = 10 * time.Millisecond
 
 // watch starts the goroutines that help a term in which programs run, until cease. The lock is watched until the programs have ended: a
 // program that is asked to stop may take its time.
-func (t *stay) watch(ctx context.Context) {
+func (t *term) watch(ctx context.Context) {
 	v := t.v
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, enough := context.WithCancel(ctx)
 	lost := make(chan struct{})
-	t.term.lost = lost
-	t.term.helpers.Go(func() {
+	t.lost = lost
+	t.helpers.Go(func() {
 		wait.For(watching, startFirst) // the first look sees changes of that time
-		err := t.term.claim.Watch(watching)
+		err := t.claim.Watch(watching)
 		if watching.Err() != nil || errors.Is(err, election.ErrExpired) && !errors.Is(err, election.ErrLost) && t.outlasts() > 0 {
 			return
 		}
 		close(lost)
 		t.end(fmt.Errorf("%w: %w", election.ErrLost, err))
-		v.breadcrumb.cut(context.WithoutCancel(ctx), t.candidacy.cand, t.tree)
+		v.breadcrumb.cut(context.WithoutCancel(ctx), t.cand, t.tree)
 	})
 	if v.conf.failsafe() {
-		t.term.helpers.Go(func() { t.s.Gate.Count(ctx, v.name, t.term.claim, t.candidacy.cand.Members.Watch) })
+		t.helpers.Go(func() { t.s.Gate.Count(ctx, v.name, t.claim, t.cand.Members.Watch) })
 	}
 	moves := v.conf.Moves
-	t.term.helpers.Go(func() { v.history.recordStart(ctx, t.candidacy.cand, &t.term.entry, moves) })
-	t.term.cease = func() {
+	t.helpers.Go(func() { v.history.recordStart(ctx, t.cand, &t.entry, moves) })
+	t.cease = func() {
 		enough()
 		unwatch()
-		t.term.helpers.Wait()
+		t.helpers.Wait()
 	}
 }
 
 // unwatch ends the term's helpers.
-func (t *stay) unwatch() {
-	if t.term.cease != nil {
-		t.term.cease()
-		t.term.cease = nil
+func (t *term) unwatch() {
+	if t.cease != nil {
+		t.cease()
+		t.cease = nil
 	}
 }
 
 // Arm passes the session's gate, and arms the watchdog.
 func (t *stay) Arm(ctx context.Context) role.Event {
 	t.term.lived = true
-	if !t.enter(ctx) {
-		return t.over(ctx)
+	if !t.s.Gate.Enter(ctx, t.v.Term(), t.term.claim) {
+		return t.term.over(ctx)
 	}
-	if e := t.compareAgain(ctx); e.Kind != role.Armed {
+	if e := t.term.promotion.compareAgain(ctx, &t.term); e.Kind != role.Armed {
 		return e
 	}
-	if e := t.takeCopy(ctx); e.Kind != role.Armed {
+	if e := t.term.promotion.take(ctx, &t.term); e.Kind != role.Armed {
 		return e
 	}
-	if e := t.arm(ctx, t.s.LeaseLength()); e.Kind != role.Armed {
+	if e := t.term.arm(ctx, t.s.LeaseLength()); e.Kind != role.Armed {
 		return e
 	}
 	t.term.entry.noteStart()
-	t.watch(ctx)
+	t.term.watch(ctx)
 	return role.Event{Kind: role.Armed}
-}
-
-// enter passes the session's gate.
-func (t *stay) enter(ctx context.Context) bool {
-	return t.s.Gate.Enter(ctx, t.v.Term(), t.term.claim)
 }
 
 // Resume continues a term that was handed over. The previous image has kept P5.
@@ -161,9 +155,9 @@ func (t *stay) Resume(ctx context.Context) role.Event {
 		return role.Event{Kind: role.HandAsked}
 	}
 	t.beginTerm(claim, election.Effects{})
-	t.term.entry.Activation, t.term.lived, t.run.adopt = c.entry(), true, c.Run
-	if !t.enter(ctx) {
-		e := t.over(ctx)
+	t.term.entry.Activation, t.term.lived, t.term.run.adopt = c.entry(), true, c.Run
+	if !t.s.Gate.Enter(ctx, v.Term(), t.term.claim) {
+		e := t.term.over(ctx)
 		if e.Kind != role.HandAsked { // else the next image continues it
 			v.carried = nil
 			c.Run.Discard()
@@ -171,7 +165,7 @@ func (t *stay) Resume(ctx context.Context) role.Event {
 		return e
 	}
 	v.carried = nil
-	t.watch(ctx)
+	t.term.watch(ctx)
 	return role.Event{Kind: role.Resumed}
 }
 
@@ -181,13 +175,13 @@ func (t *stay) drop(why error) {
 	v, c := t.v, t.v.carried
 	v.carried = nil
 	t.beginTerm(&election.Claim{}, election.Effects{})
-	t.term.entry.Activation, t.tree = c.entry(), c.tree
+	t.term.entry.Activation, t.candidacy.tree = c.entry(), c.tree
 	c.Run.Discard()
 	v.log.Error("this activation cannot continue, stopping the program", "error", why)
 }
 
 // arm makes the watchdog reset the machine unless the tree is proved dead soon after its lease's end.
-func (t *stay) arm(ctx context.Context, session time.Duration) role.Event {
+func (t *term) arm(ctx context.Context, session time.Duration) role.Event {
 	v := t.v
 	w := v.node.Watchdog
 	if w == nil {

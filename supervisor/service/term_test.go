@@ -20,7 +20,7 @@ func TestNothingIsStartedAgainOnceTheTermEnds(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	end()
 	stay := made(t, Conf{}, nil).testStay(t.Context(), Session{}, nil)
-	stay.run.held = role.Again
+	stay.term.run.held = role.Again
 	for range 1000 {
 		if e := stay.Wait(ctx); e.Kind != role.StopAsked {
 			t.Fatalf("it would be started again: %v", e.Kind)
@@ -38,12 +38,12 @@ func TestASessionThatCannotGoOnIsNoOrderToStop(t *testing.T) {
 		stay := made(t, Conf{}, nil).testStay(t.Context(), Session{}, nil)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(fmt.Errorf("%w: x", why))
-		if e := stay.over(ctx); e.Kind != want {
+		if e := stay.term.over(ctx); e.Kind != want {
 			t.Errorf("%v is taken for %v", why, e.Kind)
 		}
 		lost := make(chan struct{})
 		close(lost)
-		if stay.term.lost = lost; stay.over(ctx).Kind != role.LockLost && want != role.Expired { // which says more
+		if stay.term.lost = lost; stay.term.over(ctx).Kind != role.LockLost && want != role.Expired { // which says more
 			t.Errorf("%v hides that the lock is lost", why)
 		}
 	}

@@ -68,7 +68,7 @@ func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := &watched{err: c.err}
 			v := guarded(t, c.watchdog, k)
-			if e := v.testStay(t.Context(), Session{}, k).arm(t.Context(), c.lease); e.Kind != c.want {
+			if e := v.testStay(t.Context(), Session{}, k).term.arm(t.Context(), c.lease); e.Kind != c.want {
 				t.Errorf("%v, want %v", e.Kind, c.want)
 			}
 			whole := child.Watchdog{Path: "/dev/w", Timeout: time.Second, After: 160 * time.Millisecond}

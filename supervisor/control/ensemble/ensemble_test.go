@@ -21,6 +21,7 @@ import (
 	"understudy/election"
 	"understudy/election/zkmem"
 	"understudy/supervisor/testbed/keytest"
+	"understudy/supervisor/testbed/zkfaults"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -28,7 +29,7 @@ func asked(servers ...string) Asked {
 	return Asked{Config: election.Config{Servers: servers, Lease: 3 * time.Second, Logger: hclog.NewNullLogger()}, Here: true, Proc: "/nonexistent", Admin: 1}
 }
 
-func embedded(t *testing.T, server *zkmem.Server) (address string) {
+func embedded(t *testing.T, server *zkfaults.Server) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,7 +53,7 @@ func has(list []string, part string) bool {
 }
 
 func TestServersOfDifferentEnsemblesAreRefused(t *testing.T) {
-	a, b := embedded(t, zkmem.New(zkmem.Config{})), embedded(t, zkmem.New(zkmem.Config{}))
+	a, b := embedded(t, zkfaults.New(zkfaults.Config{})), embedded(t, zkfaults.New(zkfaults.Config{}))
 	for _, brief := range []bool{false, true} {
 		how := asked(a, b)
 		how.Brief = brief
@@ -67,7 +68,7 @@ func TestServersOfDifferentEnsemblesAreRefused(t *testing.T) {
 }
 
 func TestServersOfOneEnsembleAreKnownAsSuch(t *testing.T) {
-	e := zkmem.NewEnsemble(zkmem.Config{TickTime: time.Second}, zkmem.EnsembleConfig{})
+	e := zkfaults.NewEnsemble(zkfaults.Config{TickTime: time.Second}, zkfaults.EnsembleConfig{})
 	t.Cleanup(func() { _ = e.Close() })
 	var servers []string
 	for i := range 3 {
@@ -84,7 +85,7 @@ func TestServersOfOneEnsembleAreKnownAsSuch(t *testing.T) {
 }
 
 func TestAServerThatKeepsNoSessionIsRefused(t *testing.T) {
-	server := zkmem.New(zkmem.Config{})
+	server := zkfaults.New(zkfaults.Config{})
 	address := embedded(t, server)
 	server.ForgetSessions(true)
 	if v := Look(t.Context(), asked(address)).Judge(six); !has(v.Faults, address+" keeps no session over a reconnect") {
@@ -95,7 +96,7 @@ func TestAServerThatKeepsNoSessionIsRefused(t *testing.T) {
 func TestWhatCannotBeReachedIsNamed(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
-	address := embedded(t, zkmem.New(zkmem.Config{}))
+	address := embedded(t, zkfaults.New(zkfaults.Config{}))
 	r := Look(t.Context(), asked(address, "127.0.0.1:1"))
 	if v := r.Judge(six); len(v.Faults) > 0 || !has(v.Warnings, "127.0.0.1:1 gives no session (") || !has(v.Warnings, "one server") {
 		t.Errorf("%+v", v)

@@ -35,13 +35,13 @@ func (r Request) Heartbeat() bool {
 func parseRequest(frame []byte) Request {
 	var h jute.RequestHeader
 	r := jute.NewReader(frame)
-	h.Decode(r)
+	r.Record(&h)
 	request := Request{Op: h.Op}
 	switch h.Op {
 	case jute.OpPing, jute.OpCloseSession:
 	case jute.OpMulti:
 		var multi jute.Multi
-		multi.Decode(r)
+		r.Record(&multi)
 		for _, op := range multi {
 			request.Parts = append(request.Parts, op.Op)
 		}

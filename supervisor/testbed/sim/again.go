@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"understudy/election"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // Locks that are taken again for programs that have outlasted their session.
@@ -21,7 +21,7 @@ type outlasting struct {
 const unknownClaim = -1
 
 // activationOf is the token of the activation that a lock belongs to.
-func activationOf(ch zkmem.ZnodeChange) int64 {
+func activationOf(ch zkfaults.ZnodeChange) int64 {
 	var l election.Lock
 	_ = json.Unmarshal(ch.Data, &l)
 	return cmp.Or(l.Token, ch.Stat.Czxid)
@@ -29,7 +29,7 @@ func activationOf(ch zkmem.ZnodeChange) int64 {
 
 // takenAgain looks at a lock that says it belongs to an earlier activation. P1: nobody may have claimed since that, and promises have to cover
 // what runs. It tells whether it is one. World.mu is held.
-func (c *checker) takenAgain(v *serviceView, ch zkmem.ZnodeChange) bool {
+func (c *checker) takenAgain(v *serviceView, ch zkfaults.ZnodeChange) bool {
 	token := activationOf(ch)
 	if token == ch.Stat.Czxid {
 		v.newest = token

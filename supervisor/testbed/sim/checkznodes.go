@@ -7,11 +7,11 @@ import (
 
 	"understudy/election"
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // committed is told each transaction of ZooKeeper.
-func (c *checker) committed(t zkmem.Commit) {
+func (c *checker) committed(t zkfaults.Commit) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	if t.Rewound {
@@ -68,7 +68,7 @@ func (c *checker) committed(t zkmem.Commit) {
 }
 
 // member takes what a node says of itself.
-func (v *serviceView) member(node string, ch zkmem.ZnodeChange) {
+func (v *serviceView) member(node string, ch zkfaults.ZnodeChange) {
 	delete(v.members, node)
 	var m election.Member
 	if ch.Kind != jute.EventNodeDeleted && json.Unmarshal(ch.Data, &m) == nil {
@@ -80,7 +80,7 @@ func (v *serviceView) member(node string, ch zkmem.ZnodeChange) {
 }
 
 // entry takes what the history has of an activation, and why that ended.
-func (v *serviceView) entry(ch zkmem.ZnodeChange) {
+func (v *serviceView) entry(ch zkfaults.ZnodeChange) {
 	delete(v.history, ch.Path)
 	var a election.Activation
 	if ch.Kind == jute.EventNodeDeleted || json.Unmarshal(ch.Data, &a) != nil {
@@ -119,7 +119,7 @@ func (c *checker) expired(session int64) {
 }
 
 // lockChanged looks at P2.
-func (c *checker) lockChanged(v *serviceView, ch zkmem.ZnodeChange, expired bool) {
+func (c *checker) lockChanged(v *serviceView, ch zkfaults.ZnodeChange, expired bool) {
 	was := v.lock
 	v.lock = lockView{ch.Kind != jute.EventNodeDeleted, ch.Stat.EphemeralOwner, ch.Stat.Czxid, ch.Stat.Czxid}
 	if v.lock.there {
@@ -143,13 +143,13 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.ZnodeChange, expired bool
 }
 
 // holder is the node that a lock names.
-func holder(ch zkmem.ZnodeChange) string {
+func holder(ch zkfaults.ZnodeChange) string {
 	var l election.Lock
 	_ = json.Unmarshal(ch.Data, &l)
 	return l.Node
 }
 
-func (c *checker) crumbChanged(v *serviceView, ch zkmem.ZnodeChange) {
+func (c *checker) crumbChanged(v *serviceView, ch zkfaults.ZnodeChange) {
 	was := v.crumb
 	v.crumb = crumbView{}
 	if ch.Kind != jute.EventNodeDeleted {

@@ -10,8 +10,8 @@ import (
 
 	"understudy/election"
 	"understudy/election/jute"
-	"understudy/election/zkmem"
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // In one of so many seeds operators use more commands while things fail: drain, forget, and fence confirm, by the code of the command line.
@@ -219,7 +219,7 @@ func (c *checker) swornDead(v *serviceView, tree treeID) {
 type drainsView map[string]time.Time
 
 // changed takes a change of an order that drains a node.
-func (d drainsView) changed(ch zkmem.ZnodeChange) {
+func (d drainsView) changed(ch zkfaults.ZnodeChange) {
 	node, ok := strings.CutPrefix(ch.Path, election.DrainedDir(root)+"/")
 	switch {
 	case !ok:

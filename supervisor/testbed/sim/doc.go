@@ -4,7 +4,7 @@
 // Real are: supervisor.Run with its roles and terms, election, fencing, the ZooKeeper client, what guardians decide (guard.Guardian), and what a
 // supervisor knows of them (guard.Guardians); all of it runs in a bubble of testing/synctest. Simulated are: hosts with clocks of their own
 // rates (within 0.1 % of true time), process trees, the sockets of guardians (supervisor/child itself cannot run here), the network
-// between each host and each server, and ZooKeeper (election/zkmem, alone or as an ensemble with followers that answer reads and pings by themselves).
+// between each host and each server, and ZooKeeper (testbed/zkfaults, alone or as an ensemble with followers that answer reads and pings by themselves).
 //
 // A Plan follows from one seed: the cluster's shape, then episodes of faults, each ended by a time in which everything is
 // healed. What the checker holds against every start and end of a process, and against every transaction of ZooKeeper:

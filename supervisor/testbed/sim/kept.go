@@ -10,7 +10,7 @@ import (
 
 	"understudy/election"
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // Sessions that outlast their supervisors: a stranger attaches to one and keeps it alive. In one of so many seeds there are such.
@@ -93,7 +93,7 @@ func (o *operator) dial(_ context.Context, address string) (net.Conn, error) {
 
 // robbed looks at who deletes a lock: no node does that to another session's, unless that one's lease is over, by its node's own clock. It
 // tells whether one has done it.
-func (c *checker) robbed(v *serviceView, t zkmem.Commit, ch zkmem.ZnodeChange) bool {
+func (c *checker) robbed(v *serviceView, t zkfaults.Commit, ch zkfaults.ZnodeChange) bool {
 	if ch.Kind != jute.EventNodeDeleted || t.Ended != 0 || t.By == v.lock.owner || c.hand.byHand[ch.Path] > 0 {
 		return false
 	}

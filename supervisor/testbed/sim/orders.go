@@ -76,7 +76,7 @@ func ask(c net.Conn, op jute.Op, request jute.Record) (session int64, err error)
 		if n == 1 {
 			var h jute.ReplyHeader
 			r := jute.NewReader(frame)
-			h.Decode(r)
+			r.Record(&h)
 			if h.Code != jute.OK {
 				refused = refusedError{h.Code}
 			}

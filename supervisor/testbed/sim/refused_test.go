@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // What the servers refuse, and the client library has no name for, is in the status of the node that cannot take the service.
@@ -20,7 +20,7 @@ func TestWhatTheServersRefuseIsInTheStatus(t *testing.T) {
 				s.mu.Lock()
 				s.nodes[s.indexOf(from)].host.powerOff()
 				s.mu.Unlock()
-				s.zk.servers[0].Refuse(zkmem.Match{Op: jute.OpMulti, Path: path, Count: zkmem.Always}, code)
+				s.zk.servers[0].Refuse(zkfaults.Match{Op: jute.OpMulti, Path: path, Count: zkfaults.Always}, code)
 				took := s.until(time.Minute, "it says why", func(v *serviceView) bool {
 					m := v.members[to]
 					return m.Health != "ok" && strings.Contains(m.Why, strings.TrimPrefix(code.Error(), "zookeeper: "))

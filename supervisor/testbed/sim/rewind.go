@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"understudy/election"
-	"understudy/election/zkmem"
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // In one of so many seeds with one server alone, an operator sets all data back to an older copy.
@@ -119,7 +119,7 @@ func (o *operator) vouch(service string) {
 }
 
 // rewound takes what is there once all data was set back.
-func (c *checker) rewound(changes []zkmem.ZnodeChange) {
+func (c *checker) rewound(changes []zkfaults.ZnodeChange) {
 	c.wiped()
 	for _, v := range c.services {
 		v.newest, v.setBack = unknownClaim, true

@@ -19,7 +19,7 @@ var sabotagesOfTerms = []sabotage{
 		{"election/take.go", "	if o.clear {\n		crumb.Name", "	if false {\n		crumb.Name"},
 	}},
 	{"release before the tree is dead", []change{
-		{"supervisor/service/end.go", "	switch {\n	case t.term.spares:", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	switch {\n	case t.term.spares:"},
+		{"supervisor/service/end.go", "	switch {\n	case t.term.promotion.spares:", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	switch {\n	case t.term.promotion.spares:"},
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
 		{"election/heartbeat.go", "stat, err := within(ctx, s.client, s.LeaseLength(), func() (*zk.Stat, error) { return s.conn.Set(p.path, data, -1) })",
@@ -82,17 +82,17 @@ var sabotagesOfTerms = []sabotage{
 		{"election/seen.go", "	s.seen.saw(longest)\n	return longest\n", "	return longest\n"}, unequals,
 	}},
 	{"restart beside processes that the program left behind", []change{
-		{"supervisor/service/run.go", "		err := t.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
+		{"supervisor/service/run.go", "		err := t.candidacy.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
 	}},
 	{"do not watch the lock while active", []change{
-		{"supervisor/service/term.go", "		err := t.term.claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
+		{"supervisor/service/term.go", "		err := t.claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
 	}},
 	{"do not watch the lock while a program stops", []change{
-		{"supervisor/service/term.go", "		v.breadcrumb.cut(context.WithoutCancel(ctx), t.candidacy.cand, t.tree)\n", ""},
+		{"supervisor/service/term.go", "		v.breadcrumb.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n		why = \"the lock is lost, killing the program\"\n", "	case <-(chan struct{})(nil):\n		why = \"the lock is lost, killing the program\"\n"},
 	}},
 	{"stop a program politely after its lock was lost", []change{
-		{"supervisor/service/term.go", "		v.breadcrumb.cut(context.WithoutCancel(ctx), t.candidacy.cand, t.tree)\n", ""},
+		{"supervisor/service/term.go", "		v.breadcrumb.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
 		{"supervisor/service/role/step.go", "	case LockLost, LeaseOver, Expired:\n		return s.end(k, Home, false), true", "	case LockLost, LeaseOver, Expired:\n		return s.end(k, Home, polite && k == LockLost), true"},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n		why = \"the lock is lost, killing the program\"\n", "	case <-(chan struct{})(nil):\n		why = \"the lock is lost, killing the program\"\n"},
 	}},
@@ -104,7 +104,7 @@ var sabotagesOfTerms = []sabotage{
 		{"election/take.go", "	if o.intents != nil {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),", "	if false {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),"},
 	}, pauses...)},
 	{"never give a service back to a preferred node", []change{
-		{"supervisor/service/run.go", "			t.obey(watching, ready == nil)\n			preferred = t.rival(preferred)\n", "			t.obey(watching, ready == nil)\n			_ = t.rival(preferred)\n"},
+		{"supervisor/service/run.go", "			t.obey(watching, ready == nil)\n			preferred = v.rival(preferred)\n", "			t.obey(watching, ready == nil)\n			_ = v.rival(preferred)\n"},
 	}},
 	{"let a drained node take a service", []change{
 		{"supervisor/service/inbox.go", "	case b.drained != nil && !b.forced:\n", "	case b.drained != nil && b.forced:\n"},
@@ -117,7 +117,7 @@ var sabotagesOfTerms = []sabotage{
 		commands,
 	}},
 	{"ignore orders while nothing runs", []change{
-		{"supervisor/service/judge.go", "		v.view.announceChange()\n		switch t.ordered() {\n", "		v.view.announceChange()\n		switch orderNone {\n"},
+		{"supervisor/service/judge.go", "		v.view.announceChange()\n		switch v.ordered() {\n", "		v.view.announceChange()\n		switch orderNone {\n"},
 		drills,
 	}},
 	{"report good health while nothing runs", []change{
@@ -175,11 +175,11 @@ var sabotagesOfTerms = []sabotage{
 		outages, lossesAnd("PauseService, StopInFencing, DeleteInFencing"),
 	}},
 	{"guardians keep the ticket of the session that has expired", []change{
-		{"supervisor/service/reclaim.go", "	if err := t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths())); err != nil {\n		return err\n	}\n", ""},
+		{"supervisor/service/reclaim.go", "	if err := t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.cand.Paths())); err != nil {\n		return err\n	}\n", ""},
 		outages, lossesAnd("CrashSupervisor"),
 	}},
 	{"give a handed-over term's lock back before its tree is dead", []change{
-		{"supervisor/service/run.go", "	t.run.why = t.run.programs.Wait()\n", "	t.run.why = t.run.programs.Wait()\n	if adopt != nil {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
+		{"supervisor/service/run.go", "	t.term.run.why = t.term.run.programs.Wait()\n", "	t.term.run.why = t.term.run.programs.Wait()\n	if adopt != nil {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
 	}},
 	{"treat the lease as new after an upgrade", []change{
 		{"election/lease.go", "on, end, end-l.length\n", "on, l.now()+l.length, end-l.length\n"},
@@ -193,7 +193,7 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"ask a demoted copy what it is before what promoted it is dead", []change{
 		{"supervisor/replica/promote.go", "	if err := orders.End(ctx); err != nil {\n		return err\n	}\n	if err := a.until", "	if err := a.until"},
-		{"supervisor/service/end.go", "errors.Join(t.endOrders(bounded), t.tree.End(bounded))", "errors.Join(t.tree.End(bounded))"},
+		{"supervisor/service/end.go", "errors.Join(t.promotion.end(bounded), t.tree.End(bounded))", "errors.Join(t.tree.End(bounded))"},
 		copies, demotions[0], demotions[1],
 	}},
 	{"a lease that is twice as long as its node tells", []change{

@@ -3,11 +3,11 @@ package sim
 // sabotagesOfCopies break what replicated programs rest on.
 var sabotagesOfCopies = []sabotage{
 	{"promote a copy whose tree does not end with the lease", []change{
-		{"supervisor/service/copyhere.go", "		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))\n", "		err = ctx.Err()\n"},
+		{"supervisor/service/copyhere.go", "		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.cand.Paths()))\n", "		err = ctx.Err()\n"},
 		copies,
 	}},
 	{"promote a copy without a comparison", []change{
-		{"supervisor/service/copyhere.go", "	if t.candidacy.opening.Ours() {\n", "	if v.copy != nil || t.candidacy.opening.Ours() {\n"},
+		{"supervisor/service/copyhere.go", "	if c.opening.Ours() {\n", "	if v.copy != nil || c.opening.Ours() {\n"},
 		copies,
 	}},
 	{"an empty position counts as 0", []change{
@@ -25,7 +25,7 @@ var sabotagesOfCopies = []sabotage{
 		copies,
 	}},
 	{"promote a copy without another comparison once its primary is dead", []change{
-		{"supervisor/service/again.go", "	if v.copy == nil || !t.term.fenced {\n", "	if v.copy == nil || t.term.fenced || !t.term.fenced {\n"},
+		{"supervisor/service/again.go", "	if v.copy == nil || !p.fenced {\n", "	if v.copy == nil || p.fenced || !p.fenced {\n"},
 		copies,
 	}},
 	{"promote a copy though fewer have told than have to", []change{

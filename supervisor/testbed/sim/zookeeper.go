@@ -6,23 +6,23 @@ import (
 	"time"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/zkfaults"
 )
 
 // zookeeper is the servers of a world: one alone, or an ensemble.
 type zookeeper struct {
-	servers  []*zkmem.Server
-	ensemble *zkmem.Ensemble // nil for one alone
+	servers  []*zkfaults.Server
+	ensemble *zkfaults.Ensemble // nil for one alone
 }
 
 func (w *world) newZooKeeper() *zookeeper {
 	p := w.plan
-	cfg := zkmem.Config{TickTime: p.Tick, MinTimeout: p.Timeout / 4, MaxTimeout: p.Timeout * 10, Observe: w.check.committed}
+	cfg := zkfaults.Config{TickTime: p.Tick, MinTimeout: p.Timeout / 4, MaxTimeout: p.Timeout * 10, Observe: w.check.committed}
 	if p.Servers == 1 {
-		return &zookeeper{servers: []*zkmem.Server{zkmem.New(cfg)}}
+		return &zookeeper{servers: []*zkfaults.Server{zkfaults.New(cfg)}}
 	}
 	rng := w.stream("ensemble")
-	e := zkmem.NewEnsemble(cfg, zkmem.EnsembleConfig{Size: p.Servers, SyncLimit: p.SyncLimit, Latency: func() time.Duration {
+	e := zkfaults.NewEnsemble(cfg, zkfaults.EnsembleConfig{Size: p.Servers, SyncLimit: p.SyncLimit, Latency: func() time.Duration {
 		return drawn(rng, p.Latency)
 	}})
 	z := &zookeeper{ensemble: e}
@@ -49,7 +49,7 @@ func (z *zookeeper) wipe() {
 }
 
 // some is the servers that a fault is about.
-func (z *zookeeper) some(server int) []*zkmem.Server {
+func (z *zookeeper) some(server int) []*zkfaults.Server {
 	if server < 0 || server >= len(z.servers) {
 		return z.servers
 	}
@@ -104,7 +104,7 @@ func (sf *serverFaults) loseData(f Fault) (end func(), done bool) {
 
 func (sf *serverFaults) breakReply(f Fault) {
 	op, how := f.broken()
-	m := zkmem.Match{Op: op}
+	m := zkfaults.Match{Op: op}
 	for _, s := range sf.zk.some(f.Server) {
 		switch how {
 		case "close before":

@@ -92,7 +92,7 @@ func (r *Raw) Send(op jute.Op, body ...jute.Record) (int32, error) {
 		xid = jute.XidPing
 	case jute.OpAuth:
 		xid = jute.XidAuth
-	case jute.OpSetWatches, jute.OpSetWatches2:
+	case jute.OpSetWatches:
 		xid = jute.XidSetWatches
 	}
 	return xid, r.write(jute.Frame(append([]jute.Record{jute.RequestHeader{Xid: xid, Op: op}}, body...)...))
@@ -106,7 +106,7 @@ func (r *Raw) Next() (Packet, error) {
 	}
 	var p Packet
 	in := jute.NewReader(body)
-	p.ReplyHeader.Decode(in)
+	in.Record(&p.ReplyHeader)
 	if in.Err() != nil {
 		return p, in.Err()
 	}
