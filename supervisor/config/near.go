@@ -2,8 +2,12 @@ package config
 
 import "strings"
 
+// otherNames has what other programs call the lease.
+var otherNames = strings.NewReplacer("session_timeout", "lease", "session-timeout", "lease")
+
 // DidYouMean is ` (did you mean "x"?)` for the nearest of the words, or nothing when none is near.
 func DidYouMean(word string, words []string) string {
+	word = otherNames.Replace(word)
 	best, least := "", min(max(1, len(word)/3)+1, len(word))
 	for _, w := range words {
 		if d := distance(strings.ToLower(word), strings.ToLower(w)); d < least {
