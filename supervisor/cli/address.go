@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/oklog/run"
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/address"
@@ -23,22 +24,27 @@ const otherAnswers = 2 * time.Second
 func addressCommand() *cobra.Command {
 	var a address.Address
 	var announce time.Duration
+	var all []*address.Keeper
 	cmd := &cobra.Command{
 		Use: "address", Hidden: true, Args: subcommand,
 		Short: "For services with `address:`: set an address, keep and announce it, remove it",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	add := func(word, short string, run func(ctx context.Context) error) *cobra.Command {
+	add := func(word, short string, do func(ctx context.Context) error) *cobra.Command {
 		one := &cobra.Command{
-			Use: word + " --ip IP/LENGTH [--device DEVICE]", Short: short, Args: exactArgs(0, "no arguments"),
-			Example: "  understudy address " + word + " --ip 192.0.2.10/32 --device eth0",
+			Use: word + " [--device DEVICE] --ip IP/LENGTH", Short: short, Args: exactArgs(0, "no arguments"),
+			Example: "  understudy address " + word + " --device eth0 --ip 192.0.2.10/32",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				ctx, stop := untilStopped(cmd.Context())
 				defer stop()
-				return run(ctx)
+				return do(ctx)
 			},
 		}
-		one.Flags().TextVar(&a.Prefix, "ip", netip.Prefix{}, "the address, and the length of its network")
+		one.Flags().Func("ip", "the address, and the length of its network; what belongs to it is given before", func(word string) (err error) {
+			a.Prefix, err = netip.ParsePrefix(word)
+			all = append(all, &address.Keeper{Address: a, Every: announce})
+			return err
+		})
 		one.Flags().StringVar(&a.Device, "device", "", "the device (default: whose network holds the address, or that of the default route)")
 		_ = one.MarkFlagRequired("ip") // it is there
 		cmd.AddCommand(one)
@@ -48,16 +54,21 @@ func addressCommand() *cobra.Command {
 		return failed(ctx, a.Up(ctx, otherAnswers), config.ExitUnfit)
 	})
 	add("down", "Remove the address, if it is there", func(context.Context) error { return a.Down() })
-	keep := add("keep", "Announce the address, and set it again when it is removed", func(ctx context.Context) error {
-		again := make(chan os.Signal, 1)
-		signal.Notify(again, config.AnnounceSignal)
-		k := address.Keeper{
-			Address: a, Every: announce, Ready: sayReady, Again: again,
-			Say:     func(line string) { fmt.Fprintln(os.Stderr, "understudy:", line) },
-			Claimed: func() { _ = say(notify.Claimed + "=1") }, // Say says it, too
-			Lost:    func(why string) { _ = say(notify.Lost + "=" + why) },
+	keep := add("keep", "Announce addresses, and set them again when they are removed", func(ctx context.Context) error {
+		keeping, stop := context.WithCancel(ctx)
+		defer stop()
+		var keepers run.Group
+		for _, k := range all {
+			again := make(chan os.Signal, 1)
+			signal.Notify(again, config.AnnounceSignal)
+			k.Again = again
+			k.Say = func(line string) { fmt.Fprintln(os.Stderr, "understudy:", line) }
+			k.Claimed = func() { _ = say(notify.Claimed + "=1") } // Say says it, too
+			k.Lost = func(why string) { _ = say(notify.Lost + "=" + why) }
+			keepers.Add(func() error { return k.Run(keeping) }, func(error) { stop() })
 		}
-		return failed(ctx, k.Run(ctx), exitFailed)
+		all[len(all)-1].Ready = sayReady // the others are announced at the same time
+		return failed(ctx, keepers.Run(), exitFailed)
 	})
 	keep.Flags().DurationVar(&announce, "announce", time.Minute, "how often the address is announced")
 	return cmd

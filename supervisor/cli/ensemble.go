@@ -68,6 +68,9 @@ func use(c *config.Config) ensemble.Use {
 	for _, s := range c.Services {
 		u.Grace = max(u.Grace, s.GraceDelay)
 	}
+	if len(c.Services) == 0 { // the config is another machine's
+		u.Grace = config.DefaultService().GraceDelay
+	}
 	return u
 }
 

@@ -67,7 +67,8 @@ func TestCheckLooksAtZooKeeper(t *testing.T) {
 func TestCheckLooksAtZooKeeperWithoutAConfig(t *testing.T) {
 	one := emptyCluster(t)
 	t.Setenv("UNDERSTUDY_ZK", one)
-	if code, out, errs := says(t, "check", "--zk"); code != 0 || !strings.Contains(out, "zookeeper: "+one+": 3.8.0, ") || errs != "" {
+	if code, out, errs := says(t, "check", "--zk"); code != 0 || !strings.Contains(out, "zookeeper: "+one+": 3.8.0, ") || errs != "" ||
+		!strings.Contains(out, "note: a lost host is taken over after up to 5.7s: 2s of grace included\n") {
 		t.Errorf("code %d\n%s\n%s", code, out, errs)
 	}
 	if code, out, _ := says(t, "check", "--zk", "--json"); code != 0 || !strings.Contains(out, `"address": "`+one+`"`) {

@@ -117,7 +117,7 @@ func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Se
 	for _, process := range s.Processes {
 		switch {
 		case process.Address != nil:
-			all = append(all, process.addressMembers(self)...)
+			all = process.addAddress(all, self)
 		case process.Mount != nil:
 			all = append(all, process.mountMembers(self, len(all) == 0)...)
 		case process.OCF != "":
@@ -134,20 +134,11 @@ func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Se
 // another are set at the same time: for each the network is asked who has it, and given time to answer.
 func (s Service) Groups() (groups [][]Process) {
 	for rest := s.Processes; len(rest) > 0; {
-		var sets, keeps []Process
-		for len(rest) > 0 && (rest[0].Sets != nil || rest[0].Keeps) {
-			if rest[0].Keeps {
-				keeps = append(keeps, rest[0])
-			} else {
-				sets = append(sets, rest[0])
-			}
-			rest = rest[1:]
+		n := 1
+		for n < len(rest) && rest[0].Sets != nil && rest[n].Sets != nil {
+			n++
 		}
-		if len(sets) > 0 {
-			groups = append(groups, sets, keeps)
-			continue
-		}
-		groups, rest = append(groups, rest[:1]), rest[1:]
+		groups, rest = append(groups, rest[:n]), rest[n:]
 	}
 	return groups
 }
@@ -177,20 +168,20 @@ func (process Process) does(command, undo, undone Command, within, undoWithin ti
 	return effect
 }
 
-func (process Process) addressMembers(self string) []Process {
-	a, name := process.Address, process.Name
-	command := func(word string, more ...string) Command {
-		words := Command{self, "address", word, "--ip", string(a.IP)}
-		if a.Device != "" {
-			words = append(words, "--device", a.Device)
-		}
-		return append(words, more...)
-	}
-	sets := process.does(command("up"), command("down"), nil, setWithin, removeWithin)
+// addAddress adds what sets an address, before the one that keeps those that follow one another.
+func (process Process) addAddress(all []Process, self string) []Process {
+	a := process.Address
+	words := Command{"--device", a.Device, "--ip", string(a.IP)}
+	sets := process.does(append(Command{self, "address", "up"}, words...), append(Command{self, "address", "down"}, words...), nil, setWithin, removeWithin)
 	sets.Sets = a
-	keeps := member(name+"-keeper", command("keep", "--announce", a.Announce.String()), Ready{Notify: true, Timeout: setWithin})
+	words = append(Command{"--announce", a.Announce.String()}, words...)
+	if last := len(all) - 1; last >= 0 && all[last].Keeps {
+		all[last].Command = append(all[last].Command, words...)
+		return slices.Insert(all, last, sets)
+	}
+	keeps := member(process.Name+"-keeper", append(Command{self, "address", "keep"}, words...), Ready{Notify: true, Timeout: setWithin})
 	keeps.Keeps = true
-	return []Process{sets, keeps}
+	return append(all, sets, keeps)
 }
 
 // agentMembers has validate-all asked of the first member only: what another one needs may be there only once those before it have started.

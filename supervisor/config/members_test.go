@@ -17,13 +17,13 @@ import (
 // own is a program of this binary that stands for a member.
 func own(name string, ready time.Duration, command string) Process {
 	return Process{Name: name, Program: Program{
-		Command: strings.Fields(command), StopSignal: Signal(syscall.SIGTERM), StopTimeout: 5 * time.Second, Ready: Ready{Notify: true, Timeout: ready},
+		Command: strings.Split(command, " "), StopSignal: Signal(syscall.SIGTERM), StopTimeout: 5 * time.Second, Ready: Ready{Notify: true, Timeout: ready},
 	}, Member: true}
 }
 
 func effect(name string, undoWithin, within time.Duration, command, undo string) Process {
 	p := own(name, within, command)
-	p.Oneshot, p.Undo, p.UndoTimeout = true, strings.Fields(undo), undoWithin
+	p.Oneshot, p.Undo, p.UndoTimeout = true, strings.Split(undo, " "), undoWithin
 	return p
 }
 
@@ -53,13 +53,15 @@ func expanded(t *testing.T, text string) []Process {
 
 func TestAddressesBecomeMembersBeforeThePrograms(t *testing.T) {
 	v4 := []Process{
-		sets(Address{IP: "192.0.2.10/32", Announce: time.Minute}, "--ip 192.0.2.10/32"),
-		keeps("192.0.2.10-keeper", "understudy address keep --ip 192.0.2.10/32 --announce 1m0s"),
+		sets(Address{IP: "192.0.2.10/32", Announce: time.Minute}, "--device  --ip 192.0.2.10/32"),
+		keeps("192.0.2.10-keeper", "understudy address keep --announce 1m0s --device  --ip 192.0.2.10/32"),
 	}
 	v6 := []Process{
-		sets(Address{IP: "2001:db8::10/64", Device: "eth0", Announce: 5 * time.Second}, "--ip 2001:db8::10/64 --device eth0"),
-		keeps("2001:db8::10-keeper", "understudy address keep --ip 2001:db8::10/64 --device eth0 --announce 5s"),
+		sets(Address{IP: "2001:db8::10/64", Device: "eth0", Announce: 5 * time.Second}, "--device eth0 --ip 2001:db8::10/64"),
+		keeps("2001:db8::10-keeper", "understudy address keep --announce 5s --device eth0 --ip 2001:db8::10/64"),
 	}
+	both := []Process{v4[0], v6[0], keeps("192.0.2.10-keeper",
+		"understudy address keep --announce 1m0s --device  --ip 192.0.2.10/32 --announce 5s --device eth0 --ip 2001:db8::10/64")}
 	program := own(MainProcess, 0, "nginx")
 	program.Ready, program.User, program.StopTimeout, program.Member = Ready{}, "www", 7*time.Second, false
 	const service = "services: {web: {command: nginx, user: www, stop_timeout: 7s, address: "
@@ -69,7 +71,7 @@ func TestAddressesBecomeMembersBeforeThePrograms(t *testing.T) {
 		"{ip: 192.0.2.10}}}": v4,
 		"[192.0.2.10]}}":     v4,
 		"[]}}":               nil,
-		"[192.0.2.10, {ip: '2001:db8::10/64', device: eth0, announce: 5s}]}}":                     slices.Concat(v4, v6),
+		"[192.0.2.10, {ip: '2001:db8::10/64', device: eth0, announce: 5s}]}}":                     both,
 		"192.0.2.1, nodes: {n: {address: {ip: '2001:db8::10/64', device: eth0, announce: 5s}}}}}": v6,
 	} {
 		if diff := cmp.Diff(append(slices.Clone(want), program), expanded(t, service+text+"\n")); diff != "" {
@@ -87,10 +89,10 @@ services:
       - {name: "2001:db8::10", address: {ip: "2001:db8::10/64", device: eth0, announce: 5s}}
       - {name: web, command: nginx}
 `)
-	if diff := cmp.Diff(slices.Concat(v4, v6), in[1:5]); diff != "" || len(in) != 6 {
+	if diff := cmp.Diff(both, in[1:4]); diff != "" || len(in) != 5 {
 		t.Error(diff)
 	}
-	want := [][]Process{in[:1], {v4[0], v6[0]}, {v4[1], v6[1]}, in[5:]}
+	want := [][]Process{in[:1], both[:2], both[2:], in[4:]}
 	if diff := cmp.Diff(want, Service{Processes: in}.Groups()); diff != "" {
 		t.Error(diff)
 	}

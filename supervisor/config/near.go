@@ -11,7 +11,7 @@ var synonyms = map[string]string{
 	"depends": "processes", "dependson": "processes", "dir": "working_dir", "enabled": "eligible", "environment": "env",
 	"environmentfile": "env_file", "exec": "command", "execreload": "reload_signal", "execstart": "command", "hosts": "nodes",
 	"healthcheck": "health", "killsignal": "stop_signal", "livenessprobe": "health", "oomscoreadjust": "oom_score_adj", "program": "command",
-	"readinessprobe": "ready", "replicas": "replicated", "resource": "ocf", "runas": "user", "stderr": "log", "stdout": "log",
+	"readinessprobe": "ready", "replicas": "replicated", "resource": "ocf", "runas": "user", "sessiontimeout": "lease", "stderr": "log", "stdout": "log",
 	"stopsignal": "stop_signal", "vip": "address", "virtualip": "address", "virtualipaddress": "address", "workdir": "working_dir",
 	"workingdirectory": "working_dir", "zk": "zookeeper",
 
@@ -25,8 +25,9 @@ var synonyms = map[string]string{
 // DidYouMean is ` (did you mean "x"?)` for the one of the words that another tool calls so, or the nearest, or nothing when none is near.
 func DidYouMean(word string, words []string) string {
 	plain := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(word))
-	if ours := synonyms[plain]; slices.Contains(words, ours) {
-		return ` (did you mean "` + ours + `"?)`
+	ours, known := synonyms[plain]
+	if i := slices.IndexFunc(words, func(w string) bool { return known && strings.TrimPrefix(w, "--") == ours }); i >= 0 { // a key, command or flag
+		return ` (did you mean "` + words[i] + `"?)`
 	}
 	best, least := "", min(max(1, len(word)/3)+1, len(word))
 	for _, w := range words {

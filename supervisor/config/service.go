@@ -77,8 +77,9 @@ func (w written) check(p place) {
 	s.Hooks.check(p.key("hooks"))
 	s.Fencing.check(p.key("fencing"))
 	s.checkSlowness(p)
-	if s.Fencing.OnFailure == OnFailureGrace && s.GraceDelay == 0 {
-		p.key("grace_delay").and(p.key("fencing").key("on_failure")).warn("a node waits for nothing when fencing failed: on_failure is grace and grace_delay is 0s")
+	least := profiles[ProfileFast].grace
+	if s.GraceDelay < least && (len(s.Fencing.Methods) == 0 || s.Fencing.OnFailure == OnFailureGrace) {
+		p.key("grace_delay").warn("%v is short: a program on a slow or overloaded host may take longer to die. %v at least is safe", s.GraceDelay, least)
 	}
 	if !s.Eligible && s.Failback && (p.on == "" || p.key("failback").given()) { // failback may be for the other nodes
 		p.key("failback").and(p.key("eligible")).warn("has no effect: a node with eligible: false never takes the service")

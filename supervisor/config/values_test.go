@@ -82,4 +82,9 @@ func TestNearestWordIsFound(t *testing.T) {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
+	for word, of := range map[string][]string{"session_timeout": {"servers", "lease"}, "--session-timeout": {"--stop-timeout", "--lease"}} {
+		if got := DidYouMean(word, of); got != ` (did you mean "`+of[1]+`"?)` {
+			t.Errorf("%s: %q", word, got)
+		}
+	}
 }

@@ -176,11 +176,7 @@ func (r *Run) await(ctx context.Context, prog part) error {
 	select {
 	case <-prog.process.Done():
 	case <-ctx.Done():
-		err := context.Cause(ctx)
-		if prog.Member && errors.Is(ctx.Err(), context.DeadlineExceeded) { // what does not answer here may answer another host
-			err = &Unfit{err}
-		}
-		return err
+		return overdue(ctx, prog.Process)
 	}
 	status := ExitOf(prog.process)
 	if prog.Member && status.Code == config.ExitNothing {
@@ -190,6 +186,15 @@ func (r *Run) await(ctx context.Context, prog part) error {
 		return prog.ended()
 	}
 	return nil
+}
+
+// overdue is why the wait for a program ended before it did what it should.
+func overdue(ctx context.Context, prog config.Process) error {
+	err := context.Cause(ctx)
+	if prog.Member && errors.Is(ctx.Err(), context.DeadlineExceeded) { // what does not answer here may answer another host
+		err = &Unfit{err}
+	}
+	return err
 }
 
 // waitReady waits until a program says, or shows, that it has started.
@@ -203,7 +208,7 @@ func (r *Run) waitReady(ctx context.Context, prog config.Process, p host.Process
 		select {
 		case <-socket.Ready():
 		case <-bounded.Done():
-			return context.Cause(bounded)
+			return overdue(bounded, prog)
 		}
 	case checker != nil:
 		if err := probe.WaitReady(ctx, how.Timeout, checker); err != nil {

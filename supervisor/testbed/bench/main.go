@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"understudy/supervisor/testbed/apart"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/zktest"
 )
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(apart.Do(run)) }
 
 // bench is one run: the stage, and how often the quick things are repeated.
 type bench struct {

@@ -22,10 +22,11 @@ import (
 	"syscall"
 	"time"
 
+	"understudy/supervisor/testbed/apart"
 	"understudy/supervisor/testbed/kit"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(apart.Do(func() int { return run(os.Args[1:]) })) }
 
 // run returns the exit code: 0 without findings, 1 with some or where the run itself failed, 2 for a wrong command line.
 func run(args []string) (code int) {

@@ -9,10 +9,11 @@ import (
 	"os"
 	"time"
 
+	"understudy/supervisor/testbed/apart"
 	"understudy/supervisor/testbed/kit"
 )
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(apart.Do(run)) }
 
 func run() (code int) {
 	times := flag.Int("n", 0, "how often each peer is struck by each fault; 0: twice, addresses 3 times")

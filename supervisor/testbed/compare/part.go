@@ -36,8 +36,8 @@ type trial[W, O any] struct {
 	strike func(tb testing.TB, w W, ready func()) O
 }
 
-// apart is how far the strikes of a trial are from each other: what takes a tenth of a second is not measured beside another's.
-const apart = 250 * time.Millisecond
+// strikesApart is how far the strikes of a trial are from each other: what takes a tenth of a second is not measured beside another's.
+const strikesApart = 250 * time.Millisecond
 
 // part is what is compared among some peers.
 type part[W, O any] struct {
@@ -117,7 +117,7 @@ func (p *part[W, O]) run(times int, only, fault string) (ok bool) {
 					ready := func() {
 						prepared()
 						preparing.Wait()
-						time.Sleep(time.Duration(i) * apart)
+						time.Sleep(time.Duration(i) * strikesApart)
 					}
 					if o, done := attempt(tb, func(tb testing.TB) O { return t.strike(tb, starts[one](tb), ready) }); done {
 						seen[i] = append(seen[i], o)

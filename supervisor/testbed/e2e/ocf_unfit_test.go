@@ -11,6 +11,9 @@ import (
 	"understudy/supervisor/testbed/kit"
 )
 
+// monitored is how long the agent's monitor may take.
+const monitored = 4 * time.Second
+
 // unfitAgent handles a file on each node, and says what a script adds.
 func unfitAgent(t *testing.T, more string) (dir string) {
 	t.Helper()
@@ -19,7 +22,7 @@ func unfitAgent(t *testing.T, more string) (dir string) {
 	must(t, os.MkdirAll(filepath.Join(root, "resource.d", "test"), 0o755))
 	must(t, os.WriteFile(filepath.Join(root, "resource.d", "test", "Agent"), fmt.Appendf(nil, `#!/bin/sh
 cd %s
-[ "$1" = meta-data ] && exec echo '<resource-agent><actions><action name="monitor" timeout="20s" interval="50ms"/></actions></resource-agent>'
+[ "$1" = meta-data ] && exec echo '<resource-agent><actions><action name="monitor" timeout="%s" interval="50ms"/></actions></resource-agent>'
 there="there-$UNDERSTUDY_NODE"
 %s
 case $1 in
@@ -28,7 +31,7 @@ stop) rm -f "$there";;
 monitor) [ -e "$there" ] || exit 7;;
 *) exit 3;;
 esac
-`, root, more), 0o755))
+`, root, monitored, more), 0o755))
 	return root
 }
 
@@ -79,6 +82,25 @@ func TestAServiceLeavesAHostOnWhichItsAgentCannotStart(t *testing.T) {
 	p.says(t, soon, "b", "active", "ok", "")
 	t.Logf("b is active %v after it failed on a", time.Since(began))
 	p.says(t, 10*time.Second, "a", "failed", "failed", "fs: test:Agent start: exit code 5 (something is not installed): no kmod here")
+}
+
+// A monitor that hangs is a failure once its time is over, not after the third one. Started again where it hangs still, the service moves.
+func TestAServiceLeavesAHostOnWhichItsAgentHangs(t *testing.T) {
+	p := newPlay(t, stage(t))
+	dir := unfitAgent(t, `[ $1 = monitor ] && [ $UNDERSTUDY_NODE = a ] && [ -e hangs ] && exec sleep 1000`)
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	active := p.withAgent(t, a)
+	p.says(t, soon, "a", "active", "ok", "")
+	p.withAgent(t, b)
+	p.says(t, soon, "b", "standby", "ok", "")
+	must(t, os.WriteFile(filepath.Join(dir, "hangs"), nil, 0o644))
+	began := time.Now()
+	took := kit.Until(t, monitored+kit.Stall, "it has failed", func() bool { return active.Says("monitor: killed, it took longer than 4s") })
+	kit.Until(t, monitored+time.Second+kit.Stall, "b is active", func() bool {
+		m, _ := p.Member(p.Options.Service, "b")
+		return m.Role == "active"
+	})
+	t.Logf("it failed after %v, and b is active after %v", took, time.Since(began))
 }
 
 // Where no node can, nothing is tried five times, and each says why.

@@ -19,11 +19,15 @@ import (
 
 // exclusive is a oneshot that fails if its effect is there already, as of another host, and whose undo fails so often before it works.
 func (d diary) exclusive(t *testing.T, failures int) string {
+	return d.exclusiveUntil(t, fmt.Sprintf(`echo x >> tries; [ $(wc -l < tries) -gt %d ] || exit 32`, failures), 2*time.Second)
+}
+
+// exclusiveUntil has an undo that works once a script ends with success.
+func (d diary) exclusiveUntil(t *testing.T, script string, within time.Duration) string {
 	dir := t.TempDir()
-	effect, tries := filepath.Join(dir, "effect"), filepath.Join(dir, "tries")
-	do := fmt.Sprintf(`set -C; if echo x > %s; then echo "+$UNDERSTUDY_NODE" >> %s; else echo clash >> %s; exit 1; fi`, effect, d, d)
-	undo := fmt.Sprintf(`echo x >> %s; [ $(wc -l < %s) -gt %d ] || exit 32; rm -f %s; echo "-$UNDERSTUDY_NODE" >> %s`, tries, tries, failures, effect, d)
-	return fmt.Sprintf(`  - {name: fs, command: [sh, -c, '%s'], oneshot: true, undo: [sh, -c, '%s'], undo_timeout: 2s}`, do, undo)
+	do := fmt.Sprintf(`cd %s; set -C; if echo x > effect; then echo "+$UNDERSTUDY_NODE" >> %s; else echo clash >> %[2]s; exit 1; fi`, dir, d)
+	undo := fmt.Sprintf(`cd %s; %s; rm -f effect; echo "-$UNDERSTUDY_NODE" >> %s`, dir, script, d)
+	return fmt.Sprintf(`  - {name: fs, command: [sh, -c, '%s'], oneshot: true, undo: [sh, -c, '%s'], undo_timeout: %v}`, do, undo, within)
 }
 
 // P2: an effect that outlives its process, as a mount does, is on one host alone, though its undo fails.
@@ -48,6 +52,27 @@ func TestWhatIsNotUndoneIsOnOneHostAlone(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	d.until(t, "+a -a +b")
+}
+
+// P2: whoever stops a supervisor waits for its undo. One that works only in the last try, which ends after half a minute, counts: nothing is left.
+func TestAnUndoThatWorksLateLeavesNothing(t *testing.T) {
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	unit := []string{"processes:", d.exclusiveUntil(t, `[ -e since ] || date +%s > since; [ $(($(date +%s) - $(cat since))) -ge 27 ] || exit 32; sleep 5`, 10*time.Second),
+		`  - {name: web, command: [sleep, "1000"]}`}
+	s := p.FromFile(t, a, p.Config(t, a, "", unit...))
+	d.until(t, "+a")
+	p.FromFile(t, b, p.Config(t, b, "", unit...))
+	p.Role(t, "b", "standby")
+	began := time.Now()
+	s.Stop(t)
+	if took := time.Since(began); took < 30*time.Second {
+		t.Errorf("it ended after %v", took)
+	}
+	d.until(t, "+a -a +b")
+	if s.Says("is not undone: the lock ends with its session") {
+		t.Error("it says that something is left")
+	}
 }
 
 // P2: guardians undo what a supervisor did that was killed, or is frozen at the end of its lease, and nothing is done elsewhere before that.

@@ -55,6 +55,22 @@ func TestAServiceLeavesAHostWithoutALink(t *testing.T) {
 	says(s.b, "ok", "")
 	v.Served(t, s.b)
 
+	// Where both lose it at once, as with a switch, neither takes it from the other.
+	s.a.Heal(t)
+	says(s.a, "ok", "")
+	s.role(t, s.a, "standby")
+	lock, _ := s.Lock(s.service)
+	stays := func() int { return strings.Count(standby.Log(), "has no link, and it stays here") }
+	before := stays()
+	s.a.Cut(t)
+	s.b.Cut(t)
+	kit.Until(t, soon, "b stays", func() bool { return stays() > before })
+	s.b.Heal(t)
+	says(s.b, "ok", "")
+	if now, _ := s.Lock(s.service); now.Czxid != lock.Czxid {
+		t.Errorf("the lock was %+v, and is %+v", lock, now)
+	}
+
 	s.a.Heal(t)
 	says(s.a, "ok", "")
 	s.a.Cut(t)

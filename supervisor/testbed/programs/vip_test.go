@@ -59,6 +59,16 @@ services:
 		}
 	}
 	within(time.Second, "start", s.a)
+	for _, addr := range []string{four + "/32", six + "/128"} { // one process keeps both
+		if out, err := s.a.Command("ip", "addr", "del", addr, "dev", "eth0").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		kit.Until(t, soon, addr+" is set again", func() bool {
+			out, err := s.a.Command("ip", "addr", "show", "dev", "eth0").CombinedOutput()
+			return err == nil && strings.Contains(string(out), " "+addr+" ")
+		})
+	}
+	within(time.Second, "removed by hand", s.a)
 	s.order(t, "switchover", s.service, "--to", "b")
 	within(time.Second, "switchover", s.b)
 	s.order(t, "switchover", s.service, "--to", "a")
