@@ -11,6 +11,8 @@ import (
 // succeeded and the copy says that it is a follower. P2: the lock is given back once that holds, what promoted and demoted it is proved dead,
 // with all that it forked, and the copy's tree ends with its supervisor only. If any of that fails, the tree is ended as ever.
 
+var errStands = errors.New("an address of the service is not removed yet")
+
 // makeOrders makes the container of what promotes and demotes the copy.
 func (t *stay) makeOrders(ctx context.Context) error {
 	promoteTree, err := t.v.node.Guard().NewTree(ctx, t.s.Epoch, t.v.name+"/orders", election.EncodeRelease(t.candidacy.cand.Paths()))
@@ -27,7 +29,10 @@ func (t *stay) demote(ctx context.Context) bool {
 	if t.term.promoteTree == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
 		return false
 	}
-	err := v.copy.Demote(ctx, t.term.claim.Token, t.term.promoteTree)
+	err := errStands
+	if t.run.programs.Withdraw(ctx, v.conf.Service, t.cut()) { // no client may reach a follower through an address
+		err = v.copy.Demote(ctx, t.term.claim.Token, t.term.promoteTree)
+	}
 	if err != nil {
 		v.log.Warn("the primary cannot be demoted, stopping it", "error", err)
 		return false
@@ -47,6 +52,7 @@ func (t *stay) returnCopy(ctx context.Context) bool {
 	v.copy.primary(0)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
+	t.tree.Settle(true) // Withdraw has undone all
 	err := v.copy.Return(bounded, t.tree, run)
 	if err != nil {
 		run.Discard()

@@ -45,6 +45,7 @@ func (t *stay) Run(ctx context.Context) role.Event {
 	t.run.adopt = nil
 	if adopt == nil {
 		v.applyConfig()
+		v.unit.StopUndo()
 		if !t.list(ctx) {
 			return t.over(ctx)
 		}
@@ -326,12 +327,14 @@ func (t *stay) Stop(ctx context.Context) role.Event {
 	if goesOn && t.demote(ctx) {
 		return role.Event{Kind: role.Stopped}
 	}
-	t.run.programs.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.term.lost, LeaseEnded: t.s.Ended()})
+	t.run.programs.Stop(ctx, t.v.conf.Service, t.cut())
 	if goesOn && ctx.Err() != nil {
 		return t.over(ctx)
 	}
 	return role.Event{Kind: role.Stopped}
 }
+
+func (t *stay) cut() unit.Cut { return unit.Cut{LockLost: t.term.lost, LeaseEnded: t.s.Ended()} }
 
 // Clear kills processes that the programs left behind, until their death is proved or the term has to end. The programs may start again
 // in the same tree.

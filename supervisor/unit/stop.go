@@ -29,12 +29,20 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 	ctx = context.WithoutCancel(ctx)
 	r.watch.findLastStrays(ctx)
 	s := stopping{Run: r, cut: cut}
-	for i, p := range slices.Backward(r.parts) {
+	s.backTo(ctx, now, 0)
+}
+
+// backTo stops all but the first programs, so many. It reports false if it was cut.
+func (s *stopping) backTo(ctx context.Context, now config.Service, first int) bool {
+	for i, p := range slices.Backward(s.parts) {
+		if i < first {
+			break
+		}
 		if !p.Oneshot {
 			s.stop(part{current(now, p.Process), p.process, p.socket})
 		}
-		if cut.over() {
-			return
+		if s.cut.over() {
+			return false
 		}
 		if p.Oneshot {
 			if len(p.Undo) > 0 {
@@ -48,6 +56,7 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 			s.kill(ctx, p)
 		}
 	}
+	return true
 }
 
 // succeeded reports whether a oneshot has ended with success.
