@@ -120,7 +120,6 @@ func (r *Replicated) checkTogether(p, service place, w written) {
 		{"processes", len(w.Processes) > 0, "write the one program with command"},
 		{"election", w.Election == ElectionQueue, "the copy with the newest data is next, so election is race"},
 		{"failback", w.Failback, "`understudy switchover` moves it once the preferred copy has all the data"},
-		{"on_zookeeper_loss", w.OnLoss == OnLossFailsafe, "a primary stops when its lease ends"},
 	} {
 		if one.has {
 			service.key(one.key).and(p).fault("does not go with replicated: %s", one.says)
