@@ -38,9 +38,13 @@ ask() { # QUERY [OPTION...]. A value is given with -v, and is :'value' in the qu
 	}
 }
 
-active_timeline() {
-	timeline=$(ask "select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int" -d "$(primary)") || return 1
+# asks_active gets the primary's timeline, how far its log goes, and whether it acknowledges nothing that this copy does not have.
+asks_active() {
+	said=$(ask "select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int || ' ' || pg_current_wal_flush_lsn() || ' ' ||
+		exists (select from pg_stat_replication where application_name = :'node' and sync_state = 'sync')" -d "$(primary)" -v node="$UNDERSTUDY_NODE") || return 1
+	timeline=${said%% *} all=${said#* }
 	case $timeline in '' | *[!0-9]*) return 1 ;; esac # another server may answer anything
+	case $all in *' true') all=${all% true} ;; *) all='FFFFFFFF/FFFFFFFF' ;; esac
 }
 
 own_timeline() {
@@ -84,13 +88,19 @@ role) # 0: a follower, 8: the primary
 	case $(ask 'select pg_is_in_recovery()') in t) ;; f) exit 8 ;; *) exit 1 ;; esac
 	;;
 position) # nothing while it does not get what the primary writes: a copy that has gone another way streams what is older than that
-	from=true
+	from=true all='FFFFFFFF/FFFFFFFF'
 	if [ -n "$active" ]; then
-		active_timeline || exit 0
+		asks_active || exit 0
 		from="exists (select from pg_stat_wal_receiver where status = 'streaming' and sender_host = :'active' and received_tli = :'timeline')"
 	fi
-	ask "select pg_wal_lsn_diff(case when pg_is_in_recovery() then greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
-		else pg_current_wal_flush_lsn() end, '0/0') where not pg_is_in_recovery() or $from" -v active="$active" -v timeline="${timeline:-}"
+	for _ in 1 2 3 4 5 6 7 8 9 10; do # what the primary is about to acknowledge may still be on its way
+		at=$(ask "select pg_wal_lsn_diff(case when pg_is_in_recovery() then greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
+			else pg_current_wal_flush_lsn() end, '0/0') || case when pg_is_in_recovery() and pg_last_wal_receive_lsn() >= :'all' then ' sync' else '' end
+			where not pg_is_in_recovery() or $from" -v active="$active" -v timeline="${timeline:-}" -v all="$all")
+		case $all$at in FFFFFFFF* | *sync) break ;; esac
+		sleep 0.05
+	done
+	echo "$at"
 	;;
 promote)
 	[ "$(ask 'select pg_promote(true, 30)')" = t ]
@@ -109,7 +119,7 @@ prepare) # 75: nothing was changed
 	stopped
 	: "${active:?}"
 	ask checkpoint -d "$(primary)" >/dev/null || exit 75 # pg_rewind sees a promotion only after it
-	active_timeline || exit 75
+	asks_active || exit 75
 	[ -e "$PGDATA/PG_VERSION" ]
 	rm -f "$PGDATA/postmaster.pid" # of a killed one
 	if needs_no_rewind; then

@@ -44,5 +44,6 @@ func (a Address) Down() error {
 		return err
 	}
 	defer r.Close()
+	a.reset()
 	return r.Remove(a)
 }

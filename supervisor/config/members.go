@@ -90,13 +90,30 @@ func (process Process) checkTimes(p place, instead string) {
 	checkNotNegative(p.key("ready").key("timeout"), process.Ready.Timeout)
 }
 
-// withAddresses are the members of a service with its addresses before them.
+// withAddresses are the members of a service with its addresses before them; or behind a copy, which has none until it is promoted.
 func (s Service) withAddresses() []Process {
 	var all []Process
 	for _, a := range s.Address {
 		all = append(all, Process{Name: a.IP.Addr(), Address: &a})
 	}
+	if s.Replicated != nil {
+		return append(s.Processes, all...)
+	}
 	return append(all, s.Processes...)
+}
+
+// Copy is what of a replicated service runs on every node: its program.
+func (s Service) Copy() Service {
+	s.Processes, s.Hooks = s.Processes[:1], Hooks{}
+	return s
+}
+
+// Checked is the program that the service's checks are about, and whose user runs them.
+func (s Service) Checked() Process {
+	if s.Replicated != nil {
+		return s.Processes[0]
+	}
+	return s.Processes[len(s.Processes)-1]
 }
 
 // How long the commands for addresses may take. Setting one waits for a machine that is about to remove it.

@@ -92,6 +92,11 @@ func (r *Replicated) check(p, service place, w written) {
 	checkPositive(p.key("interval"), r.Interval)
 	checkPositive(p.key("timeout"), r.Timeout)
 	checkAbsolute(p.key("state_dir"), r.StateDir)
+	for _, a := range w.Address {
+		if host, _ := printable.SplitPort(r.Address); host == a.IP.Addr() {
+			p.key("address").and(service.key("address")).fault("%s moves with the primary: give one here that this node keeps", quoted(host))
+		}
+	}
 	r.checkTogether(p, service, w)
 }
 
@@ -113,10 +118,8 @@ func (r *Replicated) checkTogether(p, service place, w written) {
 		says string
 	}{
 		{"processes", len(w.Processes) > 0, "write the one program with command"},
-		{"address", len(w.Address) > 0, "have clients ask /active for the node"},
 		{"election", w.Election == ElectionQueue, "the copy with the newest data is next, so election is race"},
 		{"failback", w.Failback, "`understudy switchover` moves it once the preferred copy has all the data"},
-		{"on_zookeeper_loss", w.OnLoss == OnLossFailsafe, "a primary stops when its lease ends"},
 	} {
 		if one.has {
 			service.key(one.key).and(p).fault("does not go with replicated: %s", one.says)

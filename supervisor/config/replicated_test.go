@@ -33,6 +33,10 @@ func TestAReplicatedServiceIsRead(t *testing.T) {
 	if diff := cmp.Diff(want, cfg.Services["t"].Replicated); diff != "" {
 		t.Error(diff)
 	}
+	members := cfg.Services["t"].Processes // its addresses are set once it is promoted
+	if len(members) != 3 || members[0].Name != MainProcess || members[1].Address.IP != "10.0.0.8/32" || members[2].Address.Device != "eth1" {
+		t.Errorf("%+v", members)
+	}
 }
 
 // Each node knows the addresses that the files give under nodes: for the others, and no address that is for this node, or for all.

@@ -10,7 +10,7 @@ import (
 type Service struct {
 	// Processes has at least one item. A service written with command: has one, named MainProcess.
 	Processes    []Process     `yaml:"processes,omitempty" oneof:"program" doc:"Several programs as one unit, in place of command. Each starts once the one before it is ready. They stop in reverse order."`
-	Address      Addresses     `yaml:"address,omitempty" doc:"IP addresses that move with the service: one, a list, or {ip, device, announce}. They are set before the programs start, and removed after they are dead."`
+	Address      Addresses     `yaml:"address,omitempty" doc:"IP addresses that move with the service: one, a list, or {ip, device, announce}. They are set before the programs start, and removed after they are dead. A replicated service has them while its copy is promoted."`
 	Election     Election      `yaml:"election" doc:"With race, the first node that takes the lock becomes active. With queue, nodes take turns in the order they came."`
 	Contain      Contain       `yaml:"contain" doc:"How the program's processes are contained. auto takes the best way that works here. strict is auto without the last resort, and stops a program of which a process is found outside of its container. It is the same for all services of a supervisor."`
 	Priority     int           `yaml:"priority" doc:"Nodes with a higher number are preferred."`

@@ -85,6 +85,12 @@ func (s Service) write() written {
 		return w
 	}
 	w.Program = DefaultService().Processes[0].Program
+	if s.Replicated != nil {
+		w.Program, w.Processes = s.Processes[0].Program, nil
+		for _, p := range s.Processes[1:] {
+			w.Address = append(w.Address, *p.Address)
+		}
+	}
 	return w
 }
 

@@ -44,7 +44,7 @@ func (g *Guardian) owe(t *tree, m *Message) error {
 		return err
 	}
 	t.release()
-	t.effects = l
+	t.owed = owed{effects: l} // those of a demoted primary's previous term are undone
 	return nil
 }
 

@@ -245,3 +245,18 @@ func TestWhatIsOwedIsToldToANewGuardian(t *testing.T) {
 		t.Error("a tree that has ended owes something")
 	}
 }
+
+// The effects of a demoted primary are undone while its programs run on. Those of its next promotion are owed like the first ones.
+func TestATreeOwesAgain(t *testing.T) {
+	p := owing(t, Config{}, time.Hour, &mortal{dies: true})
+	for _, m := range []Message{{Op: OpSettled, OK: true}, {Op: OpEffects, Ticket: []byte("n")}} {
+		if m.Epoch = 1; p.hear(time.Second, m) != nil {
+			t.Fatal(m.Op)
+		}
+	}
+	p.turn(2*time.Second, Events{Orphaned: true})
+	p.turn(2*time.Second+CloseAnyway, Events{})
+	if len(p.undoes) != 1 {
+		t.Errorf("undone: %v", p.undoes)
+	}
+}

@@ -32,6 +32,11 @@ func (c *Copy) Keep(ctx context.Context) {
 			c.sleep(ctx, endless)
 			continue
 		}
+		if c.cfg.Unit.Owes() { // P2: no client may reach a follower through the address of a primary
+			c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: "the effects of its promotion are not undone yet"} })
+			c.sleep(ctx, lookSoon)
+			continue
+		}
 		tree, err := c.makeTree(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -222,7 +227,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	c.mu.Unlock()
 	c.show(func(s *Shown) { s.Ill = "" }) // that was said of other programs
 	run := c.cfg.Unit.Start(ctx, unit.RunConfig{
-		Tree: tree, Conf: asFollower(conf), Env: Active{}.environ(false), MayStart: func() error { return nil }, Adopt: resume,
+		Tree: tree, Conf: conf.Copy(), Env: Active{}.environ(false), MayStart: func() error { return nil }, Adopt: resume,
 		Health: func(said string) { c.show(func(s *Shown) { s.Ill = said }) }, Astray: func(string) {},
 	})
 	defer run.Close()
@@ -270,19 +275,13 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 		c.mu.Lock()
 		conf = c.conf
 		c.mu.Unlock()
-		if run.Outdated(asFollower(conf)) {
+		if run.Outdated(conf.Copy()) {
 			run.End(unit.ErrChanged)
 		} else {
-			run.Reconfigure(asFollower(conf))
+			run.Reconfigure(conf.Copy())
 			orders.look(ctx)
 		}
 	}
-}
-
-// asFollower is the part of a service that a follower has.
-func asFollower(conf config.Service) config.Service {
-	conf.Hooks = config.Hooks{}
-	return conf
 }
 
 func handOver(run *unit.Run) (*unit.CarriedRun, error) {

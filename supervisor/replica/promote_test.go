@@ -138,3 +138,22 @@ func TestADemotedCopyThatIsNotTakenBackIsTheTerms(t *testing.T) {
 		}
 	})
 }
+
+// P2: as long as an address of the primary may be there, no client may reach a follower through it.
+func TestACopyWaitsUntilTheEffectsOfItsPromotionAreUndone(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		held(t, c)
+		c.cfg.Unit.Restore([]unit.Debt{{Name: "vip", Command: []string{"undo"}, Timeout: time.Second}}, 0)
+		s.forget()
+		_ = s.Kill(t.Context())
+		c.Free()
+		settles(t, s, time.Minute, "")
+		if why := c.Shown().Why; why != "the effects of its promotion are not undone yet" {
+			t.Error(why)
+		}
+		if err := c.cfg.Unit.Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		settles(t, s, time.Second, "undo , start")
+	})
+}

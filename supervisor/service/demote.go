@@ -22,6 +22,8 @@ type promotion struct {
 	demoted     *unit.CarriedRun // the programs of a copy that is a follower again
 }
 
+var errStands = errors.New("an address of the service is not removed yet")
+
 // makeOrders makes the container of what promotes and demotes the copy.
 func (p *promotion) makeOrders(ctx context.Context, t *term) error {
 	promoteTree, err := t.v.node.Guard().NewTree(ctx, t.s.Epoch, t.v.name+"/orders", election.EncodeRelease(t.cand.Paths()))
@@ -38,7 +40,10 @@ func (p *promotion) demote(ctx context.Context, t *term) bool {
 	if p.promoteTree == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
 		return false
 	}
-	err := v.copy.Demote(ctx, t.claim.Token, p.promoteTree)
+	err := errStands
+	if t.run.programs.Withdraw(ctx, v.conf.Service, t.cut()) { // no client may reach a follower through an address
+		err = v.copy.Demote(ctx, t.claim.Token, p.promoteTree)
+	}
 	if err != nil {
 		v.log.Warn("the primary cannot be demoted, stopping it", "error", err)
 		return false
@@ -58,6 +63,7 @@ func (p *promotion) returned(ctx context.Context, t *term) bool {
 	v.copy.primary(0)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
+	t.tree.Settle(true) // Withdraw has undone all
 	err := v.copy.Return(bounded, t.tree, run)
 	if err != nil {
 		run.Discard()

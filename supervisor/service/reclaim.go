@@ -10,7 +10,7 @@ import (
 )
 
 // outlasts is until when the programs may run on although the session has expired; 0: they have to end. Without a session no watchdog is
-// armed for them, so where there is one they end.
+// armed for them, so where there is one they end. And a copy that was promoted in one session is not carried into the next one.
 func (t *term) outlasts() time.Duration {
 	if t.v.copy != nil || t.v.node.Watchdog != nil {
 		return 0

@@ -44,6 +44,7 @@ func (t *stay) Run(ctx context.Context) role.Event {
 	t.term.run.adopt = nil
 	if adopt == nil {
 		v.applyConfig()
+		v.unit.StopUndo()
 		if !t.term.list(ctx) {
 			return t.term.over(ctx)
 		}
@@ -329,12 +330,14 @@ func (t *stay) Stop(ctx context.Context) role.Event {
 	if goesOn && t.term.promotion.demote(ctx, &t.term) {
 		return role.Event{Kind: role.Stopped}
 	}
-	t.term.run.programs.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.term.lost, LeaseEnded: t.s.Ended()})
+	t.term.run.programs.Stop(ctx, t.v.conf.Service, t.term.cut())
 	if goesOn && ctx.Err() != nil {
 		return t.term.over(ctx)
 	}
 	return role.Event{Kind: role.Stopped}
 }
+
+func (t *term) cut() unit.Cut { return unit.Cut{LockLost: t.lost, LeaseEnded: t.s.Ended()} }
 
 // Clear kills processes that the programs left behind, until their death is proved or the term has to end. The programs may start again
 // in the same tree.

@@ -135,7 +135,7 @@ func (r *Run) HandOver() (c *CarriedRun, ok bool) {
 		r.u.log.Warn("cannot keep the program running, because it is still starting: stopping it", "service", r.u.cfg.Service)
 		return nil, false
 	}
-	c = &CarriedRun{Programs: r.cfg.Conf.Processes, parts: r.parts}
+	c = &CarriedRun{Programs: r.cfg.Conf.Processes[:len(r.parts)], parts: r.parts}
 	for i, p := range r.parts {
 		one := carriedPart{Program: i}
 		if !p.Oneshot {

@@ -26,6 +26,22 @@ func (u *Unit) Ask(ctx context.Context, tree host.Tree, about config.Process, co
 	return bytes.TrimSpace(result.Output), result.Status.Code, err
 }
 
+// Withdraw stops what was started since the copy was promoted, and undoes its effects. It reports whether nothing is left of that: then the run
+// is that of the copy's program alone. Wait has returned.
+func (r *Run) Withdraw(ctx context.Context, now config.Service, cut Cut) bool {
+	was, s := r.cfg.Adopt, stopping{Run: r, cut: cut}
+	if was == nil || !s.backTo(context.WithoutCancel(ctx), now, len(was.parts)) || s.keeps || r.u.Owes() {
+		return false
+	}
+	for _, socket := range r.sockets[len(was.Sockets):] {
+		r.hearers.Go(func() { _ = socket.Close() })
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parts, r.sockets = r.parts[:len(was.parts)], r.sockets[:len(was.Sockets)]
+	return true
+}
+
 // promote makes the program of a run the primary, once it is ready.
 func (r *Run) promote(ctx context.Context) error {
 	if r.cfg.Promote == nil {

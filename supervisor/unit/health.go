@@ -61,8 +61,8 @@ func (w *watch) check(ctx context.Context) {
 	w.mu.Lock()
 	h := w.health
 	w.mu.Unlock()
-	r, programs, log, service := w.r, w.r.cfg.Conf.Processes, w.r.u.log, w.r.u.cfg.Service
-	checker := r.checker(programs[len(programs)-1], h.TCP, h.HTTP, h.Exec)
+	r, log, service := w.r, w.r.u.log, w.r.u.cfg.Service
+	checker := r.checker(r.cfg.Conf.Checked(), h.TCP, h.HTTP, h.Exec)
 	if checker == nil {
 		return
 	}

@@ -119,8 +119,8 @@ var (
 	ErrUnhealthy = errors.New("unhealthy")
 )
 
-// Start begins a run, or continues one that a previous image of this process has begun. It waits for undos of a previous run. The run ends
-// when ctx does, or by itself.
+// Start begins a run, or continues one that a previous image of this process has begun. The run ends when ctx
+// does, or by itself.
 func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 	running, end := context.WithCancelCause(ctx)
 	r := &Run{
@@ -132,7 +132,6 @@ func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 	}
 	r.watch = watch{r: r, changed: make(chan struct{}, 1), health: cfg.Conf.Health}
 	if cfg.Adopt == nil {
-		u.StopUndo()
 		if err := u.logs.retain(cfg.Conf.Processes); err != nil {
 			u.log.Warn("a log file cannot be closed", "service", u.cfg.Service, "error", err)
 		}
@@ -166,6 +165,9 @@ func (r *Run) adopt(ctx context.Context) {
 	}
 	now := r.cfg.Conf
 	r.cfg.Conf.Processes = previous.Programs
+	if has := len(previous.Programs); r.cfg.Promote != nil && has < len(now.Processes) { // the others are started once it is promoted
+		r.cfg.Conf.Processes = slices.Concat(previous.Programs, now.Processes[has:])
+	}
 	if r.Outdated(now) {
 		r.end(ErrChanged)
 	}
@@ -213,11 +215,10 @@ func (r *Run) Reconfigure(now config.Service) { r.watch.reconfigure(now.Health) 
 // reloadCheckLimit is shorter than the command that orders a reload waits.
 const reloadCheckLimit = 30 * time.Second
 
-// CheckReload runs a command as the last program's user until ctx ends, and sends why the programs should not reload; nil: they may.
+// CheckReload runs a command as the program's user until ctx ends, and sends why the programs should not reload; nil: they may.
 func (r *Run) CheckReload(ctx context.Context, command config.Command) <-chan error {
 	result := make(chan error, 1)
-	programs := r.cfg.Conf.Processes
-	checker := r.checker(programs[len(programs)-1], "", "", command)
+	checker := r.checker(r.cfg.Conf.Checked(), "", "", command)
 	if checker == nil {
 		result <- nil
 		return result

@@ -29,6 +29,7 @@ type stage struct {
 	cancelStart map[string]bool          // these end for no signal
 	immortal    bool                     // nothing is proved dead
 	runs        map[string]time.Duration // these end by themselves after so long
+	codes       map[string]int           // with these exit codes
 
 	mu   sync.Mutex // guards what follows
 	said []string
@@ -68,7 +69,7 @@ func (s *stage) Start(_ context.Context, spec child.Spec) (host.Process, error) 
 	s.on[name] = a
 	s.mu.Unlock()
 	if d, ok := s.runs[name]; ok {
-		time.AfterFunc(d, func() { a.end(0) })
+		time.AfterFunc(d, func() { a.end(s.codes[name]) })
 	}
 	return a, nil
 }

@@ -27,26 +27,28 @@ func (r *Run) rise(ctx context.Context) {
 	r.watch.checkUntilEnd(ctx)
 }
 
-// startAll starts the programs in their order, each group once the one before it is ready.
+// startAll starts the programs in their order, each group once the one before it is ready. A copy runs already: it is promoted first, so that
+// no client reaches a follower, or what is not the primary yet, through an address of the service.
 func (r *Run) startAll(ctx context.Context) error {
-	if r.cfg.Adopt != nil {
-		for _, p := range r.started() {
-			r.mind(p)
-		}
-		if r.cfg.Promote == nil {
-			return nil
-		}
-	} else if r.cfg.Fault != nil {
+	started := r.started()
+	for _, p := range started {
+		r.mind(p)
+	}
+	switch {
+	case r.cfg.Adopt != nil && r.cfg.Promote == nil:
+		return nil
+	case r.cfg.Fault != nil:
 		return &StartError{r.cfg.Fault}
-	} else {
-		for _, group := range r.cfg.Conf.Groups() {
-			if err := r.startTogether(ctx, group); err != nil {
-				return err
-			}
-		}
 	}
 	if err := r.promote(ctx); err != nil {
 		return err
+	}
+	rest := r.cfg.Conf
+	rest.Processes = rest.Processes[len(started):]
+	for _, group := range rest.Groups() {
+		if err := r.startTogether(ctx, group); err != nil {
+			return err
+		}
 	}
 	hook := r.cfg.Conf.Hooks.OnActive
 	if len(hook.Command) == 0 {

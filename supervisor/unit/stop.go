@@ -29,29 +29,37 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 	ctx = context.WithoutCancel(ctx)
 	r.watch.findLastStrays(ctx)
 	s := stopping{Run: r, cut: cut}
-	for i, p := range slices.Backward(r.parts) {
+	s.backTo(ctx, now, 0)
+}
+
+// backTo stops all but the first programs, so many. It reports false if it was cut.
+func (s *stopping) backTo(ctx context.Context, now config.Service, first int) bool {
+	for i, p := range slices.Backward(s.parts) {
+		if i < first {
+			break
+		}
 		if !p.Oneshot {
 			s.stop(part{current(now, p.Process), p.process, p.socket})
 		}
-		if cut.over() {
-			return
+		if s.cut.over() {
+			return false
 		}
 		if p.Oneshot {
 			if len(p.Undo) > 0 {
 				// P2: what it has begun may have its effect later, or what it has left
 				s.keeps = s.keeps || !succeeded(p.process) && !s.kill(ctx, p)
-				if r.idle.IsZero() && !s.unproved && !slices.ContainsFunc(r.parts[:i], func(p part) bool { return !p.Oneshot }) {
-					r.idle = time.Now()
+				if s.idle.IsZero() && !s.unproved && !slices.ContainsFunc(s.parts[:i], func(p part) bool { return !p.Oneshot }) {
+					s.idle = time.Now()
 				}
 				s.undoNewest(ctx, p.Name)
 			}
 			continue
 		}
-		if i == 0 { // the last program's end is the tree's
-			return
+		if i > 0 { // the last program's end is the tree's
+			s.unproved = !s.kill(ctx, p) || s.unproved
 		}
-		s.unproved = !s.kill(ctx, p) || s.unproved
 	}
+	return true
 }
 
 // succeeded reports whether a oneshot has ended with success.

@@ -36,7 +36,7 @@ func newRigged(t *testing.T, answers map[string]string) rigged {
 	for name, text := range map[string]string{"PG_VERSION": "15\n", "postgresql.auto.conf": "# auto\n"} {
 		must(t, os.WriteFile(filepath.Join(r.data, name), []byte(text), 0o600))
 	}
-	for _, name := range []string{"psql", "pg_isready", "pg_controldata", "pg_rewind", "pg_basebackup", "postgres", "redis-cli", "sleep"} {
+	for _, name := range []string{"psql", "pg_isready", "pg_controldata", "pg_rewind", "pg_basebackup", "postgres", "redis-cli", "mariadb", "mariadb-dump", "sleep"} {
 		note := `{ printf '%s\1' ` + name + ` "$@"; input=; case ` + name + ` in psql) input=$(cat);; esac; printf '%s\2' "$input"; } >>` + dir + "/notes\n"
 		must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+note+answers[name]+"\n"), 0o700))
 	}
@@ -251,4 +251,22 @@ func TestNoRogueAddressIsMoreThanAnAddressToTheExampleOfRedis(t *testing.T) {
 		}
 	}
 	replicatedIn(t, "postgresql-replicated.yaml", "postgresql")
+}
+
+// What would be a part of SQL is no address to the example of MariaDB, and then it does nothing.
+func TestNoRogueAddressReachesTheExampleOfMariaDB(t *testing.T) {
+	path, err := filepath.Abs("../../../examples/mariadb-copy.sh")
+	must(t, err)
+	for _, address := range rogueAddresses {
+		for _, command := range []string{"position", "follow", "reclone"} {
+			r := newRigged(t, nil)
+			r.env = append(r.env, "DATADIR="+r.data, "REPLICA_PASSWORD=x", "UNDERSTUDY_ROLE=follower")
+			_, code, given := r.run(t, address, "sh", path, command)
+			_, err := os.Stat(filepath.Join(r.data, "PG_VERSION"))
+			if code != 75 || len(given) > 1 || given[0][0] != "" || err != nil {
+				t.Errorf("%s of %q ended with %d, %v: %q", command, address, code, err, given)
+			}
+		}
+	}
+	replicatedIn(t, "mariadb-replicated.yaml", "mariadb")
 }

@@ -15,7 +15,7 @@ import (
 
 var (
 	faultsFlag  = flag.Int("faults", 0, "how many befall a replicated program, one after the other")
-	programFlag = flag.String("program", "redis", "which one: redis or postgresql")
+	programFlag = flag.String("program", "redis", "which one: redis, postgresql or mariadb")
 	seedFlag    = flag.Uint64("seed", rand.Uint64N(1e6), "of the faults, their order and whom they hit; by default another one each time")
 )
 
@@ -76,8 +76,10 @@ func TestNothingIsLostInALongRun(t *testing.T) {
 		l.trio = redisTrio(t)
 	case "postgresql":
 		l.trio = postgresTrio(t)
+	case "mariadb":
+		l.trio = mariaTrio(t)
 	default:
-		t.Fatalf("there is no replicated example of %q: redis or postgresql", *programFlag)
+		t.Fatalf("there is no replicated example of %q: redis, postgresql or mariadb", *programFlag)
 	}
 	t.Logf("%d faults, seed %d", *faultsFlag, *seedFlag)
 	p := l.begin(t)

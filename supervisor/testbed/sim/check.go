@@ -136,6 +136,7 @@ func (p *proc) String() string {
 // started looks at P1, the order of tokens, and P5.
 func (c *checker) started(p *proc) {
 	c.effects.undoing(p)
+	c.effects.begins(p)
 	if p.tree.aside != "" {
 		return
 	}

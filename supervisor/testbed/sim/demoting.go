@@ -44,6 +44,7 @@ func (cv *copiesView) demotes(p, command *proc) {
 	if !p.copy.primary || cv.rng.IntN(8) == 0 || command.nature.code != 0 && cv.rng.IntN(2) == 0 {
 		return
 	}
+	cv.check.effects.follows(p.tree)
 	p.copy.primary = false
 	cv.check.tally.cover.saw("active", demoteCommand, "stopping")
 	for _, q := range p.tree.all() {

@@ -124,6 +124,20 @@ func (v *effectsView) started(p *proc) {
 	v.there[e.effectKey] = e
 }
 
+// begins looks at what has effects: in the tree of a follower nothing may.
+func (v *effectsView) begins(p *proc) {
+	if p.program == effectProgram && p.tree.aside != "" {
+		v.broken("copies", "%v begins, and its copy is not the primary", p)
+	}
+}
+
+// follows looks at a copy that becomes a follower: nobody must reach it through an address of the primary.
+func (v *effectsView) follows(t *tree) {
+	if e := v.there[effectKey{t.node, t.service}]; e != nil && !e.struck {
+		v.broken("copies", "the copy of %s on %s becomes a follower, and %v is not undone", t.service, t.node, e)
+	}
+}
+
 // untold reports whether nobody could tell that an effect is left: its session expired, or a stranger ended it, and the breadcrumb did not
 // say so before. Then a delay counts, unless the plan says that none does.
 func (v *effectsView) untold(e *effect) bool {

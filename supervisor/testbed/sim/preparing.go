@@ -78,6 +78,7 @@ func (cv *copiesView) prepared(p *proc, status child.ExitStatus) {
 
 // begins demands that the data of a copy that starts is whole. World.mu is held.
 func (cv *copiesView) begins(t *tree) {
+	cv.check.effects.follows(t)
 	if cv.flawsOf(t).torn {
 		cv.check.broken("data", "the copy of %s starts on %s with data that is half prepared", t.service, t.node)
 	}

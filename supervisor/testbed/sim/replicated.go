@@ -34,7 +34,7 @@ const (
 
 // replicate makes the services of a plan replicated, and takes out what does not go with that.
 func (p *Plan) replicate() {
-	if p.Seed%replicatedIn != replicatedFrom || p.outages() || p.Undo > 0 {
+	if p.Seed%replicatedIn != replicatedFrom {
 		return
 	}
 	p.Replicated, p.Order, p.Failback, p.Programs, p.Drills = true, election.Race, false, 1, false

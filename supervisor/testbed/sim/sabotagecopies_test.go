@@ -56,4 +56,16 @@ var sabotagesOfCopies = []sabotage{
 		{"supervisor/replica/promote.go", "	if err := a.until(ctx, Follower); err != nil {\n		return err\n	}\n	c.log.Info(\"the copy is demoted\"", "	c.log.Info(\"the copy is demoted\""},
 		copies, demotions[0], demotions[1],
 	}},
+	{"set the address of a promoted copy for a follower", []change{
+		{"supervisor/config/members.go", "s.Processes, s.Hooks = s.Processes[:1], Hooks{}", "s.Processes, s.Hooks = s.Processes[:], Hooks{}"},
+		copies, effects,
+	}},
+	{"demote a copy whose address is still there", []change{
+		{"supervisor/service/demote.go", "	if t.run.programs.Withdraw(", "	if ctx.Err() == nil || t.run.programs.Withdraw("},
+		copies, effects, demotions[0], demotions[1],
+	}},
+	{"start a follower though an address of its promotion is still there", []change{
+		{"supervisor/replica/keep.go", "		if c.cfg.Unit.Owes() {", "		if ctx.Err() != nil {"},
+		copies, effects,
+	}},
 }

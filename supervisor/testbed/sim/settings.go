@@ -103,6 +103,9 @@ func (n *node) services(inc *incarnation) []service.Conf {
 			conf.Precheck = config.Precheck{Exec: []string{precheck}, Interval: 2 * p.Timeout, Timeout: limit}
 			conf.Hooks.OnActive = config.Hook{Command: []string{activeHook}, Timeout: limit}
 		}
+		if p.Replicated { // its effects are behind the copy's program
+			slices.Reverse(conf.Processes)
+		}
 		all = append(all, conf)
 	}
 	return all

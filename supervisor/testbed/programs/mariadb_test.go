@@ -1,0 +1,230 @@
+package programs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"understudy/packaging/need"
+	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/watch"
+)
+
+const mariaPassword = "long-and-secret"
+
+// maria is a client that writes statements, and reads one column of numbers.
+type maria struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+func openMaria(addr, user string) (*maria, error) {
+	host, port, _ := net.SplitHostPort(addr)
+	cmd := exec.Command("mariadb", "--no-defaults", "-h", host, "-P", port, "-u", user, "-NB", "--unbuffered", "--connect-timeout=1")
+	cmd.Env = append(os.Environ(), "MYSQL_PWD="+mariaPassword)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &maria{cmd, in, bufio.NewScanner(out)}, nil
+}
+
+func (m *maria) Close() error {
+	_ = m.cmd.Process.Kill()
+	return m.cmd.Wait()
+}
+
+// ask returns the lines up to the one that it has the server write last.
+func (m *maria) ask(statements string, within time.Duration) (lines []string, err error) {
+	late := time.AfterFunc(within, func() { _ = m.cmd.Process.Kill() })
+	defer late.Stop()
+	const last = "over"
+	if _, err := io.WriteString(m.in, statements+"; select '"+last+"';\n"); err != nil {
+		return nil, err
+	}
+	for m.out.Scan() {
+		if m.out.Text() == last {
+			return lines, nil
+		}
+		lines = append(lines, m.out.Text())
+	}
+	return nil, errors.Join(m.out.Err(), io.ErrUnexpectedEOF)
+}
+
+func (m *maria) Put(n int64) error {
+	_, err := m.ask(fmt.Sprintf("insert into shop.numbers (n) values (%d)", n), watch.AnswerWithin)
+	return err
+}
+
+func (m *maria) All() (all []int64, err error) {
+	lines, err := m.ask("select n from shop.numbers order by at", soon)
+	for _, line := range lines {
+		n, bad := strconv.ParseInt(line, 10, 64)
+		all, err = append(all, n), errors.Join(err, bad)
+	}
+	return all, err
+}
+
+func dialMaria(addr string) (watch.Store, error) { return openMaria(addr, "app") }
+
+func askMaria(addr string) func() bool {
+	var m *maria
+	return func() bool {
+		if m == nil {
+			m, _ = openMaria(addr, "app")
+		}
+		if m == nil {
+			return false
+		}
+		said, err := m.ask("select @@read_only", watch.AnswerWithin/2)
+		if err != nil {
+			_ = m.Close()
+			m = nil
+		}
+		return slices.Equal(said, []string{"0"})
+	}
+}
+
+func mariaState(addr, from string) (primary, follows bool, err error) {
+	m, err := openMaria(addr, "app")
+	if err != nil {
+		return false, false, err
+	}
+	defer m.Close()
+	said, err := m.ask("select @@read_only; show slave status", watch.AnswerWithin)
+	if len(said) == 0 {
+		return false, false, err
+	}
+	rest := strings.Split(strings.Join(said[1:], "\t"), "\t")
+	yes := 0
+	for _, field := range rest {
+		if field == "Yes" {
+			yes++
+		}
+	}
+	return said[0] == "0", len(rest) > 1 && rest[1] == from && yes >= 2, err
+}
+
+func promoteMaria(addr string) error {
+	m, err := openMaria(addr, "replica")
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	_, err = m.ask("set global read_only = 0", watch.AnswerWithin)
+	return err
+}
+
+func mariaTrio(t *testing.T) *trio {
+	need.These(t, "pidns", "mariadbd")
+	r := newTrio(t, "mariadb", "mysql", copies{
+		port: ":3306", program: "mariadbd", state: mariaState, asker: askMaria, dial: dialMaria, promote: promoteMaria,
+	}, "mariadb", "mariadb-install-db", "mariadb-dump")
+	dir := kit.Open(t, t.TempDir())
+	_, uid, gid := kit.Share(t, "mysql")
+	own := func(path, text string, mode os.FileMode) string {
+		t.Helper()
+		must(t, os.WriteFile(path, []byte(text), mode))
+		must(t, os.Chown(path, uid, gid))
+		return path
+	}
+	script, err := os.ReadFile("../../../examples/mariadb-copy.sh")
+	must(t, err)
+	file := own(filepath.Join(dir, "mariadb-copy.sh"), string(script), 0o755)
+	conf := own(filepath.Join(dir, "my.cnf"), "[mariadbd]\nbind-address = 0.0.0.0\nskip-name-resolve\ninnodb_buffer_pool_size = 16M\ninnodb_log_file_size = 8M\n", 0o644)
+	secret := own(filepath.Join(dir, "mariadb.env"), "REPLICA_PASSWORD="+mariaPassword+"\n", 0o600)
+	as := func(input string, words ...string) {
+		t.Helper()
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Dir, cmd.Stdin, cmd.SysProcAttr = "/", strings.NewReader(input), &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", words, err, out)
+		}
+	}
+	first := r.dirs[r.hosts[0].Name]
+	as("", "mariadb-install-db", "--no-defaults", "--datadir="+first, "--auth-root-authentication-method=socket", "--auth-root-socket-user=mysql", "--skip-test-db")
+	as(strings.ReplaceAll("flush privileges; create user replica@'%' identified by '"+mariaPassword+"'; grant all on *.* to replica@'%'; create user app@'%' identified by '"+mariaPassword+"';\n"+
+		"create database shop; create table shop.numbers (at bigint auto_increment primary key, n bigint); grant insert, select on shop.* to app@'%'; grant slave monitor on *.* to app@'%';\n", "; ", ";\n"),
+		"/usr/sbin/mariadbd", "--defaults-file="+conf, "--bootstrap", "--datadir="+first)
+	for _, h := range r.hosts {
+		data := r.dirs[h.Name]
+		must(t, os.Chown(filepath.Dir(data), uid, gid)) // as /var/lib is not, but the dump needs a place
+		if data != first {
+			if out, err := exec.Command("cp", "-a", first+"/.", data).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		r.copy(t, h, "mariadb-replicated.yaml", "    user: mysql\n", "    user: mysql\n    contain: pidns\n", "/etc/understudy/mariadb-copy.sh", file,
+			"/var/lib/mysql", data, "/etc/mysql/my.cnf", conf, "/etc/understudy/mariadb.env", secret)
+	}
+	return r
+}
+
+// P1: at most one copy of MariaDB is promoted, and each commit that was acknowledged is kept through every kind of failover.
+func TestNothingThatTwoCopiesOfMariaDBHaveIsLost(t *testing.T) {
+	r := mariaTrio(t)
+	p := r.begin(t)
+	r.reads(t, p)
+
+	r.kill(t, p)
+	r.failed(t, "primary killed", nil) // its own copy may have the newest data, and be back in time
+	p = r.primary(t)
+
+	r.sups[p.Name].Kill9()
+	r.failed(t, "supervisor killed", p)
+	r.up(t, p)
+	p = r.primary(t)
+
+	to, before, old := r.others(p)[0], r.heads(p), p
+	r.order(t, "switchover", r.service, "--to", to.Name)
+	if now := r.failed(t, "switchover", p); now != to {
+		t.Errorf("%s is active, not %s", now.Name, to.Name)
+	}
+	p = r.primary(t)
+	if now := r.heads(old); len(before) == 0 || !slices.Equal(before, now) {
+		t.Errorf("it was demoted, and its server is %v, not %v", now, before)
+	}
+
+	p.CutFrom(t, r.Addrs()...)
+	r.failed(t, "host cut off from ZooKeeper", p)
+	p.Heal(t)
+	p = r.primary(t)
+
+	r.byHand(t, r.others(p)[1])
+	p = r.primary(t)
+
+	last := r.others(p)[1]
+	r.order(t, "reclone", r.service, "--node", last.Name, "--yes")
+	if _, follows, err := r.state(last.Addr+r.port, p.Addr); !follows || !r.sups[last.Name].Says(cloned) {
+		t.Errorf("%s was to be cloned: it follows %v, %v", last.Name, follows, err)
+	}
+	r.primary(t)
+	r.l.Stop()
+	kit.Until(t, soon, "the clone has all writes", func() bool {
+		missing, _, _ := r.l.Missing(t, last.Addr+r.port)
+		return len(missing) == 0
+	})
+
+	r.restart(t, r.hosts, r.hosts)
+	p = r.primary(t)
+	r.l.Check(t, p.Addr+r.port)
+}

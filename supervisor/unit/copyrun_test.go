@@ -1,0 +1,91 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"understudy/supervisor/config"
+)
+
+// promotedOf is a run that has promoted the copy of a follower's run, db, and then done what is behind that.
+func promotedOf(t *testing.T) (u *Unit, cfg RunConfig, s *stage, run *Run) {
+	t.Helper()
+	u, cfg, s = played(t)
+	all := cfg.Conf.Processes
+	cfg.Conf.Replicated, cfg.Conf.Processes = &config.Replicated{}, []config.Process{all[1], all[0], all[2]}
+	follower := cfg
+	follower.Conf = cfg.Conf.Copy()
+	run = u.Start(t.Context(), follower)
+	<-run.Ready()
+	run.End(nil)
+	_ = run.Wait()
+	carried, ok := run.HandOver()
+	if run.Close(); !ok || u.Owes() {
+		t.Fatal("the follower is not handed over, or has done what only the primary does")
+	}
+	cfg.Adopt = carried
+	cfg.Promote = func(context.Context) error {
+		s.say("promote, owes: %v", u.Owes())
+		return nil
+	}
+	run = u.Start(t.Context(), cfg)
+	<-run.Ready()
+	return u, cfg, s, run
+}
+
+// No client reaches a follower through an address: it is set once the copy is promoted, and removed before the program is asked to stop.
+func TestAPromotedCopyHasEffects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, cfg, s, run := promotedOf(t)
+		if !u.Owes() || run.Outdated(cfg.Conf) {
+			t.Errorf("owes: %v, outdated: %v", u.Owes(), run.Outdated(cfg.Conf))
+		}
+		run.End(nil)
+		_ = run.Wait()
+		run.Stop(t.Context(), cfg.Conf, Cut{})
+		run.Close()
+		const want = "start db, promote, owes: false, owe 7, start vip, start web, start hook, kill hook, SIGTERM web, kill web, start undo, kill undo, SIGTERM db"
+		if got := strings.Join(s.heard(), ", "); got != want || u.Owes() {
+			t.Errorf("got  %s\nwant %s, owes: %v", got, want, u.Owes())
+		}
+		u.Close()
+	})
+}
+
+// P2: a copy is demoted once its effects are undone; then its program alone runs on.
+func TestWhatIsWithdrawnIsUndone(t *testing.T) {
+	for what, c := range map[string]struct {
+		cut  bool
+		undo int
+	}{"all is well": {}, "an undo fails": {undo: 1}, "the lock is lost": {cut: true}} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u, cfg, s, run := promotedOf(t)
+				s.codes = map[string]int{"undo": c.undo}
+				run.End(errors.New("switchover"))
+				_ = run.Wait()
+				cut := Cut{}
+				if c.cut {
+					lost := make(chan struct{})
+					close(lost)
+					cut.LockLost = lost
+				}
+				well := c.undo == 0 && !c.cut
+				if done := run.Withdraw(t.Context(), cfg.Conf, cut); done != well || u.Owes() == well {
+					t.Fatalf("withdrawn: %v, owes: %v", done, u.Owes())
+				}
+				if well {
+					carried, ok := run.HandOver()
+					if !ok || len(carried.Programs) != 1 || len(carried.parts) != 1 || carried.parts[0].Name != "db" || strings.Contains(strings.Join(s.heard(), ", "), "SIGTERM db") {
+						t.Errorf("handed over: %v, %+v; %q", ok, carried, s.heard())
+					}
+				}
+				run.Close()
+				u.Close()
+			})
+		})
+	}
+}
