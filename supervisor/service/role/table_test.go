@@ -74,9 +74,10 @@ func table() string {
 		}
 	})
 	var b strings.Builder
-	b.WriteString("| place | role | event: next place |\n| --- | --- | --- |\n")
+	b.WriteString("| place | role | next place: events |\n| --- | --- | --- |\n")
 	for p := range Places {
 		var roles, rows []string
+		row := map[string]int{} // that of a next place
 		reach(func(was State, _ Event, _ State, _ error) {
 			if r := string(was.Role()); was.Place == p && !slices.Contains(roles, r) {
 				roles = append(roles, r)
@@ -93,7 +94,13 @@ func table() string {
 			for _, n := range to {
 				names = append(names, n.String())
 			}
-			rows = append(rows, fmt.Sprintf("%v: %s", k, strings.Join(names, " or ")))
+			next := strings.Join(names, " or ")
+			if i, ok := row[next]; ok {
+				rows[i] += ", " + k.String()
+				continue
+			}
+			row[next] = len(rows)
+			rows = append(rows, next+": "+k.String())
 		}
 		fmt.Fprintf(&b, "| %v | %s | %s |\n", p, strings.Join(roles, ", "), strings.Join(rows, "; "))
 	}
