@@ -29,7 +29,8 @@ build() { # into a folder
 	out=$(realpath -m "$1")
 	VERSION=$version packaging/build.sh "$out"
 	git archive --format=tar --prefix="understudy-$version/" HEAD | gzip -9n >"$out/understudy-$version.tar.gz"
-	(cd "$out" && rm SHA256SUMS && LC_ALL=C sha256sum -- * >.sums && mv .sums SHA256SUMS)
+	packaging/repository.sh "$out" "$out/repository"
+	(cd "$out" && rm SHA256SUMS && LC_ALL=C find . -type f ! -name .sums -printf '%P\0' | sort -z | xargs -0 sha256sum >.sums && mv .sums SHA256SUMS)
 }
 elsewhere=$(mktemp -d)
 trap 'chmod -R u+w "$elsewhere"; rm -rf "$elsewhere"' EXIT

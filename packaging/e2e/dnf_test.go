@@ -1,30 +1,34 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"understudy/packaging/need"
 )
 
-// repository is a folder of packages that dnf installs from.
+// repository has folders of packages that dnf installs from: the release's, and one of what its disk lacks.
 type repository struct{ dir string }
 
 // newRepository has a systemd that the package can depend on: that of the disk is not in rpm's books.
 func newRepository(t *testing.T) repository {
 	t.Helper()
 	r := repository{t.TempDir()}
+	own := filepath.Join(r.dir, "own")
 	const stub = "name: systemd\narch: noarch\nversion: \"252\"\nmaintainer: nobody\ndescription: stands for that of the disk\n"
 	config := filepath.Join(t.TempDir(), "stub.yaml")
 	err := os.WriteFile(config, []byte(stub), 0o644)
 	if err == nil {
-		cmd := exec.Command("go", "tool", "-modfile=packaging/tools/go.mod", "nfpm", "package", "--config", config, "--packager", "rpm", "--target", r.dir)
+		cmd := exec.Command("go", "tool", "-modfile=packaging/tools/go.mod", "nfpm", "package", "--config", config, "--packager", "rpm", "--target", own)
 		cmd.Dir = "../.."
-		err = run(cmd)
+		err = errors.Join(os.Mkdir(own, 0o755), run(cmd))
+	}
+	if err == nil {
+		err = run(exec.Command("createrepo_c", "--quiet", own))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -32,14 +36,12 @@ func newRepository(t *testing.T) repository {
 	return r
 }
 
-// add publishes the package of a build.
-func (r repository) add(t *testing.T, build func() (string, error)) {
+// add publishes the packages of a build beside the stub.
+func (r repository) add(t *testing.T, builds ...func() (string, error)) {
 	t.Helper()
-	err := run(exec.Command("cp", file(t, packages(t, build), "*."+rpmArch[runtime.GOARCH]+".rpm"), r.dir))
-	if err == nil {
-		err = run(exec.Command("createrepo_c", "--quiet", r.dir))
-	}
-	if err != nil {
+	site := t.TempDir()
+	published(t, site, true, builds...)
+	if err := run(exec.Command("cp", "-r", filepath.Join(site, "rpm"), filepath.Join(site, "understudy.asc"), r.dir)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -48,8 +50,9 @@ func (r repository) add(t *testing.T, build func() (string, error)) {
 func (r repository) dnf(t *testing.T, root string, words ...string) {
 	t.Helper()
 	args := []string{
-		"--assumeyes", "--installroot=" + root, "--releasever=1", "--disablerepo=*", "--repofrompath=here,file://" + r.dir,
-		"--enablerepo=here", "--setopt=here.gpgcheck=0", "--setopt=here.metadata_expire=0", "--setopt=cachedir=" + t.TempDir(),
+		"--assumeyes", "--installroot=" + root, "--releasever=1", "--disablerepo=*", "--repofrompath=here,file://" + r.dir + "/rpm",
+		"--enablerepo=here", "--setopt=here.gpgcheck=0", "--setopt=here.repo_gpgcheck=1", "--setopt=here.gpgkey=file://" + r.dir + "/understudy.asc",
+		"--setopt=here.metadata_expire=0", "--repofrompath=own,file://" + r.dir + "/own", "--enablerepo=own", "--setopt=own.gpgcheck=0", "--setopt=cachedir=" + t.TempDir(),
 	}
 	out, err := exec.Command("dnf", append(args, words...)...).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "scriptlet failed") {
@@ -58,7 +61,7 @@ func (r repository) dnf(t *testing.T, root string, words ...string) {
 }
 
 func TestDnfInstallsUpgradesAndRemoves(t *testing.T) {
-	need.These(t, "dnf", "rpm", "nspawn")
+	need.These(t, "dnf", "rpm", "nspawn", "gpg", "dpkg-scanpackages")
 	repo, r := newRepository(t), newRpmRoot(t)
 	repo.add(t, buildOlder)
 	repo.dnf(t, r.dir, "install", "understudy")
