@@ -165,24 +165,11 @@ services:
 	runs("not busy any more", s.a)
 }
 
-// helped starts a supervisor on a host that has a program for a type of file system.
-func (s *set) helped(t *testing.T, h *kit.Host, script string) *kit.Supervisor {
+// remote is two hosts that mount from a server by a program for its type of file system.
+func remote(t *testing.T, limit time.Duration) (s *set, dir string) {
 	t.Helper()
-	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "mount.remote"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
-	at, err := filepath.EvalSymlinks("/sbin")
-	must(t, err)
-	sup := h.UnderstudyAt(t, "/bin/sh", "-ec", fmt.Sprintf(`mount -t overlay overlay -o lowerdir=%s:%s %[2]s; exec "$0" run --config "$1"`, dir, at), kit.UnderstudyBinary(t), s.files[h.Name])
-	s.started = append(s.started, sup)
-	return sup
-}
-
-// A server that does not answer, as of NFS: a host on which the mount hangs leaves the service to another one after one attempt, and says why.
-func TestAServiceLeavesAHostOnWhichItsMountHangs(t *testing.T) {
-	s, _ := recipe(t, "remote")
-	dir := filepath.Join(kit.Open(t, t.TempDir()), "data")
-	tries := dir + ".tries"
-	const hangs = 10 * time.Second
+	s, _ = recipe(t, "remote")
+	dir = filepath.Join(kit.Open(t, t.TempDir()), "data")
 	must(t, os.Mkdir(dir, 0o755))
 	for _, h := range s.hosts() {
 		s.files[h.Name] = filepath.Join(kit.Open(t, t.TempDir()), h.Name+".yaml")
@@ -194,8 +181,56 @@ services:
     processes:
       - {name: db, mount: {device: "server:/export", directory: %s, type: remote}, ready: {timeout: %v}}
       - {name: program, command: [sleep, "1234"]}
-`, h.Name, strings.Join(s.Servers, ", "), s.root, session/2, s.service, dir, hangs), 0o644))
+`, h.Name, strings.Join(s.Servers, ", "), s.root, session/2, s.service, dir, limit), 0o644))
 	}
+	return s, dir
+}
+
+// helped starts a supervisor on a host, with a script for that program.
+func (s *set) helped(t *testing.T, h *kit.Host, script string) *kit.Supervisor {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "mount.remote"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	at, err := filepath.EvalSymlinks("/sbin")
+	must(t, err)
+	sup := h.UnderstudyAt(t, "/bin/sh", "-ec", fmt.Sprintf(`mount -t overlay overlay -o lowerdir=%s:%s %[2]s; exec "$0" run --config "$1"`, dir, at), kit.UnderstudyBinary(t), s.files[h.Name])
+	s.started = append(s.started, sup)
+	return sup
+}
+
+// A server that is gone, of which the kernel says so for each question about its file system: guardians unmount that all the same.
+func TestAFileSystemWhoseServerIsGoneIsUnmounted(t *testing.T) {
+	need.These(t, "fuse")
+	s, dir := remote(t, time.Minute)
+	// The server is the one that has the device open, and that ends with the script.
+	const script = `exec 3<>/dev/fuse; exec mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 "$1" "$2"`
+	a := s.helped(t, s.a, script)
+	s.role(t, s.a, "active")
+	s.says(t, s.a, "ok", "")
+	s.helped(t, s.b, script)
+	s.role(t, s.b, "standby")
+	if out, err := inside(a, "mountpoint", dir).CombinedOutput(); err == nil || !strings.Contains(string(out), "Transport endpoint is not connected") {
+		t.Errorf("its server is there: %v: %s", err, out)
+	}
+	left := inside(a, "sleep", "1000") // its mounts are the host's, and do not go with its last process
+	outlive(t, left)
+	mounted := func() bool {
+		table, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", left.Process.Pid))
+		must(t, err)
+		return strings.Contains(string(table), " "+dir+" ")
+	}
+	kit.Until(t, soon, "it is mounted", mounted)
+	a.Kill9()
+	s.role(t, s.b, "active")
+	if mounted() {
+		t.Error("both hosts have it mounted")
+	}
+}
+
+// A server that does not answer, as of NFS: a host on which the mount hangs leaves the service to another one after one attempt, and says why.
+func TestAServiceLeavesAHostOnWhichItsMountHangs(t *testing.T) {
+	s, dir := remote(t, 10*time.Second)
+	tries := dir + ".tries"
 	s.helped(t, s.a, "echo x >> "+tries+"; exec sleep 1000")
 	kit.Until(t, soon, "a mounts", func() bool { _, err := os.Stat(tries); return err == nil })
 	b := s.helped(t, s.b, `exec mount -i -t tmpfs "$1" "$2"`) // else a tries again
