@@ -34,7 +34,7 @@ func TestARecordOfWhatIsUndoneGoesAfterItsSession(t *testing.T) {
 					return s.set(ctx, release.Crumb, data, -1)
 				})
 				before := w.zk.Sessions()
-				if err := ticket.Close(w.Context(), w.dial, []Release{release}, EndedAt(time.Now()), c.undone); err != nil {
+				if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), c.undone); err != nil {
 					w.Fatal(err)
 				}
 				if after := w.zk.Sessions(); len(after) != len(before) || slices.Contains(after, ticket.Session) {

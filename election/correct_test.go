@@ -160,7 +160,7 @@ func TestALateEndThatComesAtTheSameTimeIsReplaced(t *testing.T) {
 func TestALateEntryEndsNoLaterActivation(t *testing.T) {
 	now := time.Now().UTC()
 	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds * float64(time.Second))) }
-	for _, known := range []Ending{{}, EndedAt(at(7.5))} { // to 9
+	for _, known := range []Ending{{}, endedAt(at(7.5))} { // to 9
 		inHistory(t, func(ctx context.Context, w *world, h *History) error {
 			for _, token := range []int64{7, 9, 8} {
 				a, end := Activation{Token: token, Start: at(float64(token))}, Ending{}

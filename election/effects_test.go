@@ -37,7 +37,7 @@ func TestWhoClosesASessionLeavesTheBreadcrumbOfEffects(t *testing.T) {
 				}
 				return err
 			})
-			if err := left.Close(w.Context(), w.dial, []Release{of}, EndedAt(time.Now()), all); err != nil {
+			if err := left.Close(w.Context(), w.dial, []Release{of}, endedAt(time.Now()), all); err != nil {
 				w.Error(err)
 			}
 			w.asOperator(func(ctx context.Context, s *Session) error {

@@ -14,9 +14,6 @@ type Ending struct {
 	of int64 // the activation, by its token; 0: it is not known which one
 }
 
-// EndedAt is an ending that is known.
-func EndedAt(t time.Time) Ending { return Ending{Min: utc(t), Max: utc(t)} }
-
 // EndedBy is an ending at that time or before.
 func EndedBy(t time.Time) Ending { return Ending{Max: utc(t)} }
 

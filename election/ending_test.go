@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// endedAt is an ending that is known.
+func endedAt(t time.Time) Ending { return Ending{Min: utc(t), Max: utc(t)} }
+
 // ending has b claim after a, which was active and vanished, and returns how a's entry in the history bounds its last sign of life.
 // close, if any, runs first, with what a's guardians know.
 func (w *world) ending(left func(Ticket, Release)) (a Activation) {
@@ -141,7 +144,7 @@ func TestTheEndThatGuardiansKnowIsWrittenDown(t *testing.T) {
 		a := w.ending(func(ticket Ticket, release Release) {
 			died = time.Now()
 			time.Sleep(time.Second / 10)
-			if err := ticket.Close(w.Context(), w.dial, []Release{release}, EndedAt(died), true); err != nil {
+			if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(died), true); err != nil {
 				w.Error(err)
 			}
 		})

@@ -96,7 +96,7 @@ func FuzzRelease(f *testing.F) {
 			ticket, release := w.leave("a")
 			data := bytes.ReplaceAll(data, []byte(ourSession), []byte(SessionName(ticket.Session)))
 			w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, release.Crumb, data, -1) })
-			if err := ticket.Close(w.Context(), w.dial, []Release{release}, EndedAt(time.Now()), true); err != nil {
+			if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
 				w.Fatal(err)
 			}
 			crumb, err := ReadBreadCrumb(data)

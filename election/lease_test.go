@@ -6,10 +6,13 @@ import (
 	"time"
 )
 
+// minLease is the shortest that a config may have.
+const minLease = 500 * time.Millisecond
+
 // P3: a watchdog's last timeout ends with the slack after the lease, and it can be fed before.
 func TestAWatchdogStrikesInTimeAndCanBeFed(t *testing.T) {
 	for lease, want := range map[time.Duration]time.Duration{
-		MinLease: 0, 1666 * time.Millisecond: 0, 1700 * time.Millisecond: time.Second, 3 * time.Second: time.Second, 4 * time.Second: time.Second, 20 * time.Second: 8 * time.Second,
+		minLease: 0, 1666 * time.Millisecond: 0, 1700 * time.Millisecond: time.Second, 3 * time.Second: time.Second, 4 * time.Second: time.Second, 20 * time.Second: 8 * time.Second,
 	} {
 		got := Watchdog(lease)
 		if got != want {

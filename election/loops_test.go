@@ -207,7 +207,7 @@ func TestATicketRemovesWhatItLeftThoughTheServicesFolderIsWrittenByHand(t *testi
 			c, err := w.dial(ctx, server)
 			return &meddled{c, 3, func() { w.writeByHand(of.Dir) }}, err
 		}
-		if err := left.Close(w.Context(), dial, []Release{of}, EndedAt(time.Now()), true); err != nil {
+		if err := left.Close(w.Context(), dial, []Release{of}, endedAt(time.Now()), true); err != nil {
 			w.Error(err)
 		}
 		if n := len(w.zk.Sessions()); n > 0 {
@@ -229,7 +229,7 @@ func TestATicketDoesNotInsistOnWhatIsRefused(t *testing.T) {
 		w.slowly()
 		w.zk.Refuse(zkfaults.Match{Op: jute.OpDelete, Path: crumbName, Count: zkfaults.Always}, jute.BadVersion)
 		err := w.bounded(50, 20*time.Second, func(ctx context.Context) error {
-			return left.Close(ctx, w.dial, []Release{of}, EndedAt(time.Now()), true)
+			return left.Close(ctx, w.dial, []Release{of}, endedAt(time.Now()), true)
 		})
 		if n := len(w.zk.Sessions()); err != nil || n > 0 {
 			w.Errorf("%d sessions are left: %v", n, err)

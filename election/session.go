@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Servers []string
 	Root    string
-	Lease   time.Duration // see CheckLease
+	Lease   time.Duration // 500 ms to 10 minutes, which its session's protocol can name
 	Auth    *Auth
 	TLS     *keyfile.TLS // nil: plain
 	Node    Node

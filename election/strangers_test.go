@@ -15,7 +15,7 @@ import (
 // P1: from the sending of a heartbeat that was seen, by two clocks of which one is too slow and the other too fast by 2 percent. A watchdog, which
 // may strike later, leaves 0.4 percent.
 func TestNoLeaseOutlastsTheWaitOfWhoSeesItsBeatStandStill(t *testing.T) {
-	for lease := MinLease; lease <= 40*time.Second; lease += 100 * time.Millisecond {
+	for lease := minLease; lease <= 40*time.Second; lease += 100 * time.Millisecond {
 		if slow, quick := lease*102/100, OverAfter(lease)*98/100; slow >= quick {
 			t.Errorf("lease %v: a child may live for %v, and is waited for %v", lease, slow, quick)
 		}

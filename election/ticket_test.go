@@ -45,7 +45,7 @@ func (w *world) leaveAt(node string) (Ticket, Release, time.Time) {
 func TestTicketClosesASessionAndRemovesItsBreadcrumb(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release := w.leave("a")
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, EndedAt(time.Now()), true); err != nil {
+		if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
 			w.Fatal(err)
 		}
 		if slices.Contains(w.zk.Sessions(), ticket.Session) {
@@ -62,7 +62,7 @@ func TestTicketClosesASessionAndRemovesItsBreadcrumb(t *testing.T) {
 			}
 			return cl.Release(ctx)
 		})
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, EndedAt(time.Now()), true); err != nil {
+		if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
 			w.Errorf("closing a second time: %v", err)
 		}
 	})
@@ -72,7 +72,7 @@ func TestTicketClosesASessionAndRemovesItsBreadcrumb(t *testing.T) {
 func TestTicketLeavesWhatIsNotProved(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release := w.leave("a")
-		if err := ticket.Close(w.Context(), w.dial, nil, EndedAt(time.Now()), false); err != nil {
+		if err := ticket.Close(w.Context(), w.dial, nil, endedAt(time.Now()), false); err != nil {
 			w.Fatal(err)
 		}
 		if !slices.Contains(w.zk.Sessions(), ticket.Session) {
@@ -94,7 +94,7 @@ func TestTicketDoesNotTouchTheBreadcrumbOfAnother(t *testing.T) {
 		ticket, release := w.leave("a")
 		other := BreadCrumb{Node: "b", Session: "0x77"}
 		w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, release.Crumb, encode(other), -1) })
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, EndedAt(time.Now()), true); err != nil {
+		if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
 			w.Fatal(err)
 		}
 		w.asOperator(func(ctx context.Context, s *Session) error {
@@ -112,7 +112,7 @@ func TestTicketTriesUntilAServerAnswers(t *testing.T) {
 		ticket, release := w.leave("a")
 		w.zk.Down()
 		time.AfterFunc(3*time.Second, w.zk.Up)
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, EndedAt(time.Now()), true); err != nil {
+		if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
 			w.Fatal(err)
 		}
 		if slices.Contains(w.zk.Sessions(), ticket.Session) {
@@ -161,7 +161,7 @@ func TestTicketHoldsOnlyWhileNobodyHasClaimed(t *testing.T) {
 			}}, err
 		}
 		ticket.Lease = time.Minute // the meddling takes its time
-		if err := ticket.Close(w.Context(), dial, []Release{release}, EndedAt(time.Now()), true); err != nil {
+		if err := ticket.Close(w.Context(), dial, []Release{release}, endedAt(time.Now()), true); err != nil {
 			w.Error(err)
 		}
 		close(over)

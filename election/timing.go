@@ -2,7 +2,6 @@ package election
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -60,20 +59,3 @@ var (
 	ErrClosed      = errors.New("the session is closed")
 	ErrBeatGone    = errors.New("somebody deleted the znode of this supervisor, which carries its heartbeats")
 )
-
-// MinLease is the shortest lease that is worth having, MaxLease the longest whose session ZooKeeper's protocol can name.
-const (
-	MinLease = 500 * time.Millisecond
-	MaxLease = 10 * time.Minute
-)
-
-// CheckLease returns why a lease cannot be had.
-func CheckLease(lease time.Duration) error {
-	switch {
-	case lease < MinLease:
-		return fmt.Errorf("a lease of %v is shorter than %v", lease, MinLease)
-	case lease > MaxLease:
-		return fmt.Errorf("a lease of %v is longer than %v", lease, MaxLease)
-	}
-	return nil
-}

@@ -13,15 +13,6 @@ const MaxFrame = 0xfffff
 // ErrFrame says that a frame announces an impossible length or one beyond the limit.
 var ErrFrame = errors.New("jute: bad frame length")
 
-// Marshal writes records one after another, without a frame.
-func Marshal(records ...Record) []byte {
-	var w Writer
-	for _, rec := range records {
-		w.Record(rec)
-	}
-	return w.Bytes()
-}
-
 // Unmarshal reads records one after another. The rest is ignored, as by the real server.
 func Unmarshal(b []byte, records ...Decoder) error {
 	r := NewReader(b)
