@@ -110,6 +110,7 @@ type copiesView struct {
 	wiped  int             // how often ZooKeeper has lost its data
 	given  map[string]int  // by service: how often an operator has given data up
 	asks   map[string]bool // by service: nobody is promoted until an operator says which data may be lost
+	picks  map[string]bool // and he has to say whose copy it is: one cannot tell how much it has
 	odd    map[string]int  // by service: what operators and losses had done when somebody was promoted last
 	hiding hiding
 }
@@ -117,7 +118,7 @@ type copiesView struct {
 func newCopiesView(w *world) copiesView {
 	return copiesView{
 		world: w, rng: w.stream("copies"), data: map[effectKey]*revision{}, acked: map[string]*revision{}, notes: map[fileKey][]byte{}, odd: map[string]int{},
-		flaws: map[effectKey]*copyFlaws{}, asks: map[string]bool{}, given: map[string]int{}, hiding: newHiding(),
+		flaws: map[effectKey]*copyFlaws{}, asks: map[string]bool{}, picks: map[string]bool{}, given: map[string]int{}, hiding: newHiding(),
 	}
 }
 
@@ -255,9 +256,11 @@ func (cv *copiesView) does(t *tree, run *proc, spec child.Spec) {
 // unpromoted notes why nobody is promoted. For some reasons nodes do not find out by themselves: the primary was gone before the others'
 // data was known to be its own.
 func (cv *copiesView) unpromoted(service, why string) {
+	const untold = "and cannot tell how far its data goes"
+	cv.picks[service] = strings.HasSuffix(why, untold)
 	known := func(reason string) bool {
 		return strings.HasPrefix(reason, "no copy is known to have") || strings.HasSuffix(reason, "it may have followed the lost primary") ||
-			strings.HasSuffix(reason, "and cannot tell how far its data goes") ||
+			strings.HasSuffix(reason, untold) ||
 			strings.HasSuffix(reason, ": it has not followed any promoted copy yet") || strings.HasSuffix(reason, " has not succeeded")
 	}
 	if _, list, told := strings.Cut(strings.TrimSuffix(why, ")"), " copies have reported their position ("); told {
@@ -274,7 +277,7 @@ func (o *operator) letCount(service string) {
 		b := o.copies.flaws[effectKey{n.name, service}]
 		return b != nil && b.torn || n.index == o.plan.Ineligible
 	})
-	chooses = len(whole) > 0 && (chooses || len(whole) < len(o.nodes)) // others may be too few to be compared
+	chooses = len(whole) > 0 && (chooses || o.copies.picks[service] || len(whole) < len(o.nodes)) // others may be too few to be compared
 	to := ""
 	if n := o.rng.IntN(len(o.nodes)); len(whole) > 0 {
 		to = whole[n%len(whole)].name
