@@ -8,9 +8,6 @@ import (
 // Writer appends the fields of records to a byte slice.
 type Writer struct{ buf []byte }
 
-// Bytes is the text so far.
-func (w *Writer) Bytes() []byte { return w.buf }
-
 // Bool writes one byte.
 func (w *Writer) Bool(v bool) {
 	if v {

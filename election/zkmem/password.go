@@ -6,25 +6,12 @@ import "encoding/binary"
 // knows (ZooKeeperServer.generatePasswd): a client that knows an id, which the Stat of each ephemeral znode tells, can attach to
 // that session, keep it, have it run out early, or close it.
 func Password(session int64) []byte {
-	const superSecret = 0xB3415C00
-	random := newJavaRandom(session ^ superSecret)
+	const superSecret, factor, mask = 0xB3415C00, 0x5DEECE66D, 1<<48 - 1
+	state := (uint64(session^superSecret) ^ factor) & mask // of a java.util.Random
 	var password []byte
 	for range 4 {
-		password = binary.LittleEndian.AppendUint32(password, random.next())
+		state = (state*factor + 0xB) & mask
+		password = binary.LittleEndian.AppendUint32(password, uint32(state>>16))
 	}
 	return password
-}
-
-// javaRandom is java.util.Random.
-type javaRandom struct{ state uint64 }
-
-const javaFactor, javaMask = 0x5DEECE66D, 1<<48 - 1
-
-func newJavaRandom(seed int64) *javaRandom {
-	return &javaRandom{(uint64(seed) ^ javaFactor) & javaMask}
-}
-
-func (r *javaRandom) next() uint32 {
-	r.state = (r.state*javaFactor + 0xB) & javaMask
-	return uint32(r.state >> 16)
 }

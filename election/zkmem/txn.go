@@ -179,18 +179,27 @@ func (x *txn) remove(path string) {
 		Change{jute.EventNodeChildrenChanged, orRoot(parentPath), parent.acl})
 }
 
-func (x *txn) setData(who Caller, req jute.SetData) jute.MultiResult {
-	if !validPath(req.Path) {
-		return failed(jute.BadArguments)
+// find finds the node of a step, if the caller has the permission, and the version fits.
+func (x *txn) find(who Caller, at jute.PathVersion, perm int32) (*node, jute.Code) {
+	if !validPath(at.Path) {
+		return nil, jute.BadArguments
 	}
-	n, ok := x.tree.lookup(req.Path)
+	n, ok := x.tree.lookup(at.Path)
 	switch {
 	case !ok:
-		return failed(jute.NoNode)
-	case !allowed(n.acl, jute.PermWrite, who.ids):
-		return failed(jute.NoAuth)
-	case req.Version != -1 && req.Version != n.stat.Version:
-		return failed(jute.BadVersion)
+		return nil, jute.NoNode
+	case !allowed(n.acl, perm, who.ids):
+		return nil, jute.NoAuth
+	case at.Version != -1 && at.Version != n.stat.Version:
+		return nil, jute.BadVersion
+	}
+	return n, jute.OK
+}
+
+func (x *txn) setData(who Caller, req jute.SetData) jute.MultiResult {
+	n, code := x.find(who, jute.PathVersion{Path: req.Path, Version: req.Version}, jute.PermWrite)
+	if code != jute.OK {
+		return failed(code)
 	}
 	if x.steps > 1 {
 		stat, data := n.stat, n.data
@@ -204,17 +213,8 @@ func (x *txn) setData(who Caller, req jute.SetData) jute.MultiResult {
 }
 
 func (x *txn) check(who Caller, req jute.PathVersion) jute.MultiResult {
-	if !validPath(req.Path) {
-		return failed(jute.BadArguments)
-	}
-	n, ok := x.tree.lookup(req.Path)
-	switch {
-	case !ok:
-		return failed(jute.NoNode)
-	case !allowed(n.acl, jute.PermRead, who.ids):
-		return failed(jute.NoAuth)
-	case req.Version != -1 && req.Version != n.stat.Version:
-		return failed(jute.BadVersion)
+	if _, code := x.find(who, req, jute.PermRead); code != jute.OK {
+		return failed(code)
 	}
 	return jute.MultiResult{Op: jute.OpCheck}
 }
