@@ -4,12 +4,13 @@
 set -euo pipefail
 umask 022
 packages=$(realpath "$1") out=$2
-: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct)}"
+: "${SOURCE_DATE_EPOCH:=$(git -c safe.directory='*' -C "$(dirname "$0")" log -1 --format=%ct)}"
 export SOURCE_DATE_EPOCH
 
 mkdir -p "$out/apt" "$out/rpm"
 cp "$packages"/*.deb "$out/apt"
 cp "$packages"/*.rpm "$out/rpm"
+touch --date="@$SOURCE_DATE_EPOCH" "$out"/rpm/*.rpm
 for arch in amd64 arm64; do
 	[ ! -e "$packages/understudy-$arch" ] || cp "$packages/understudy-$arch" "$out/understudy_linux_$arch"
 done
@@ -28,7 +29,7 @@ done
 		done
 	} >Release
 )
-createrepo_c --quiet --set-timestamp-to-revision --revision "$SOURCE_DATE_EPOCH" "$out/rpm"
+createrepo_c --quiet --no-database --set-timestamp-to-revision --revision "$SOURCE_DATE_EPOCH" "$out/rpm"
 rm -f "$out/apt/InRelease" "$out/rpm/repodata/repomd.xml.asc"
 if [ -n "${SIGN:-}" ]; then
 	gpg --batch --yes --armor --export "$SIGN" >"$out/understudy.asc"
