@@ -86,11 +86,11 @@ func (c *Cluster) Settled(ctx context.Context, service string, stopped bool) (v 
 }
 
 // wants is what keeps a service from being as it was ordered.
-func (v ServiceStatus) wants() string {
-	if len(v.Problems) > 0 {
-		return v.Problems[0].What
+func (s ServiceStatus) wants() string {
+	if len(s.Problems) > 0 {
+		return s.Problems[0].What
 	}
-	return "it is active on " + v.Active
+	return "it is active on " + s.Active
 }
 
 // ErrFailed says that a reload did harm.

@@ -2,18 +2,13 @@ package service
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
-	"understudy/election"
-	"understudy/supervisor/child"
 	"understudy/supervisor/copies"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/loglimit"
 	"understudy/supervisor/replica"
-	"understudy/supervisor/service/role"
-	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
 
@@ -192,92 +187,6 @@ func (c *copyHere) since(vacancy int64) time.Time {
 
 // leaveFor is how long a free lock is left to others, unless the copies are compared anew.
 const leaveFor = time.Second
-
-// takeCopy takes the copy over, for good: P1: from here on its tree falls with the session's lease, and both guardians know that.
-func (p *promotion) take(ctx context.Context, t *term) role.Event {
-	v := t.v
-	if v.copy == nil {
-		return role.Event{Kind: role.Armed}
-	}
-	p.spares = false
-	run, err := v.copy.Hold(ctx, t.tree)
-	if err == nil {
-		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.cand.Paths()))
-	}
-	if err == nil && len(v.conf.Replicated.Demote) > 0 {
-		err = p.makeOrders(ctx, t)
-	}
-	if err == nil {
-		err = v.copy.Promoting(t.birth.Ctime, t.claim.Token)
-	}
-	if err == nil {
-		err = t.claim.Promotes(ctx, v.copyAddress(v.conf))
-	}
-	if err == nil {
-		p.run = run
-		return role.Event{Kind: role.Armed}
-	}
-	if run != nil {
-		run.Discard()
-	}
-	switch {
-	case ctx.Err() != nil:
-		return t.over(ctx)
-	case errors.Is(err, election.ErrLost):
-		return role.Event{Kind: role.LockLost}
-	case errors.Is(err, child.ErrLeaseEnded), errors.Is(err, child.ErrGuardiansLost):
-		return role.Event{Kind: role.LeaseOver}
-	}
-	v.log.Error("this node's copy cannot be promoted", "error", err)
-	v.mem.story.failure = err.Error()
-	return role.Event{Kind: role.NoCopy}
-}
-
-// promoting are the parts of a run that promote the copy.
-func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
-	v, run := t.v, p.run
-	if v.copy == nil {
-		return cfg
-	}
-	p.run = nil
-	cfg.Adopt = run
-	promote := v.copy.Promote(cfg.Token, p.promoteTree)
-	if run != nil {
-		cfg.Promote = func(ctx context.Context) error {
-			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
-				return err
-			}
-			return promote(ctx)
-		}
-		cfg.Attend = v.copy.Attend(cfg.Token)
-	} else { // what is started anew is no follower of anybody
-		cfg.MayStart = func() error { return errNoCopy }
-	}
-	return cfg
-}
-
-var errNoCopy = errors.New("a copy is promoted only after it has been compared with the others")
-
-// holdCopy makes sure, before the tree of a term is ended, that nothing is started in it any more.
-func (p *promotion) hold(ctx context.Context, t *term) {
-	c := t.v.copy
-	if c == nil {
-		return
-	}
-	c.primary(0)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdPatience)
-	defer cancel()
-	if run, _ := c.Hold(ctx, t.tree); run != nil {
-		run.Discard()
-	}
-	if p.run != nil {
-		p.run.Discard()
-		p.run = nil
-	}
-}
-
-// holdPatience bounds a wait for commands of a follower, which are killed.
-const holdPatience = time.Second
 
 // free lets the copy come back as a follower: the term's tree is proved dead.
 func (c *copyHere) free() {

@@ -3,7 +3,7 @@ package sim
 // sabotagesOfCopies break what replicated programs rest on.
 var sabotagesOfCopies = []sabotage{
 	{"promote a copy whose tree does not end with the lease", []change{
-		{"supervisor/service/copyhere.go", "		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.cand.Paths()))\n", "		err = ctx.Err()\n"},
+		{"supervisor/service/promotion.go", "		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.cand.Paths()))\n", "		err = ctx.Err()\n"},
 		copies,
 	}},
 	{"promote a copy without a comparison", []change{

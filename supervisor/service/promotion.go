@@ -3,9 +3,12 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"understudy/election"
+	"understudy/supervisor/child"
 	"understudy/supervisor/host"
+	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
 
@@ -22,7 +25,94 @@ type promotion struct {
 	demoted     *unit.CarriedRun // the programs of a copy that is a follower again
 }
 
-var errStands = errors.New("an address of the service is not removed yet")
+// take takes the copy over, for good. P1: from here on its tree falls with the session's lease, and both guardians know that.
+func (p *promotion) take(ctx context.Context, t *term) role.Event {
+	v := t.v
+	if v.copy == nil {
+		return role.Event{Kind: role.Armed}
+	}
+	p.spares = false
+	run, err := v.copy.Hold(ctx, t.tree)
+	if err == nil {
+		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.cand.Paths()))
+	}
+	if err == nil && len(v.conf.Replicated.Demote) > 0 {
+		err = p.makeOrders(ctx, t)
+	}
+	if err == nil {
+		err = v.copy.Promoting(t.birth.Ctime, t.claim.Token)
+	}
+	if err == nil {
+		err = t.claim.Promotes(ctx, v.copyAddress(v.conf))
+	}
+	if err == nil {
+		p.run = run
+		return role.Event{Kind: role.Armed}
+	}
+	if run != nil {
+		run.Discard()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return t.over(ctx)
+	case errors.Is(err, election.ErrLost):
+		return role.Event{Kind: role.LockLost}
+	case errors.Is(err, child.ErrLeaseEnded), errors.Is(err, child.ErrGuardiansLost):
+		return role.Event{Kind: role.LeaseOver}
+	}
+	v.log.Error("this node's copy cannot be promoted", "error", err)
+	v.mem.story.failure = err.Error()
+	return role.Event{Kind: role.NoCopy}
+}
+
+// promotes adds to a run what promotes the copy.
+func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
+	v, run := t.v, p.run
+	if v.copy == nil {
+		return cfg
+	}
+	p.run = nil
+	cfg.Adopt = run
+	promote := v.copy.Promote(cfg.Token, p.promoteTree)
+	if run != nil {
+		cfg.Promote = func(ctx context.Context) error {
+			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
+				return err
+			}
+			return promote(ctx)
+		}
+		cfg.Attend = v.copy.Attend(cfg.Token)
+	} else { // what is started anew is no follower of anybody
+		cfg.MayStart = func() error { return errNoCopy }
+	}
+	return cfg
+}
+
+var (
+	errNoCopy = errors.New("a copy is promoted only after it has been compared with the others")
+	errStands = errors.New("an address of the service is not removed yet")
+)
+
+// hold makes sure, before the tree of a term is ended, that nothing is started in it any more.
+func (p *promotion) hold(ctx context.Context, t *term) {
+	c := t.v.copy
+	if c == nil {
+		return
+	}
+	c.primary(0)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdPatience)
+	defer cancel()
+	if run, _ := c.Hold(ctx, t.tree); run != nil {
+		run.Discard()
+	}
+	if p.run != nil {
+		p.run.Discard()
+		p.run = nil
+	}
+}
+
+// holdPatience bounds a wait for commands of a follower, which are killed.
+const holdPatience = time.Second
 
 // makeOrders makes the container of what promotes and demotes the copy.
 func (p *promotion) makeOrders(ctx context.Context, t *term) error {
@@ -53,7 +143,7 @@ func (p *promotion) demote(ctx context.Context, t *term) bool {
 	return ok
 }
 
-// returnCopy gives a demoted copy back, with its tree. It reports false if the tree has to be ended.
+// returned gives a demoted copy back, with its tree. It reports false if the tree has to be ended.
 func (p *promotion) returned(ctx context.Context, t *term) bool {
 	v, run := t.v, p.demoted
 	p.demoted = nil
@@ -74,7 +164,7 @@ func (p *promotion) returned(ctx context.Context, t *term) bool {
 	return true
 }
 
-// endPromoteTree ends what promoted and demoted the copy, with all that it forked.
+// end ends what promoted and demoted the copy, with all that it forked.
 func (p *promotion) end(ctx context.Context) error {
 	if p.promoteTree == nil {
 		return nil
