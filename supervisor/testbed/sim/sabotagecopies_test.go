@@ -61,7 +61,7 @@ var sabotagesOfCopies = []sabotage{
 		copies, effects,
 	}},
 	{"demote a copy whose address is still there", []change{
-		{"supervisor/service/demote.go", "	if t.run.programs.Withdraw(", "	if ctx.Err() == nil || t.run.programs.Withdraw("},
+		{"supervisor/service/promotion.go", "	if t.run.programs.Withdraw(", "	if ctx.Err() == nil || t.run.programs.Withdraw("},
 		copies, effects, demotions[0], demotions[1],
 	}},
 	{"start a follower though an address of its promotion is still there", []change{
