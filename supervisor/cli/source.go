@@ -133,7 +133,7 @@ func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
 	if hurry {
 		patience = lookBriefly
 	}
-	if f.node != "" {
+	if f.node != "" || cmd.Flags().Changed("node") {
 		if why := config.NodeNameFault(f.node); why != "" {
 			return loaded{}, usage("--node: %s", why)
 		}
@@ -203,6 +203,9 @@ func (f *runFlags) single(args []string) (loaded, error) {
 	l := loaded{Config: c}
 	if err != nil {
 		return l, err
+	}
+	if f.cluster.set.Changed("node") && f.node == "" {
+		return l, usage("--node: %s", config.NodeNameFault(f.node))
 	}
 	if c.Node = f.node; c.Node == "" {
 		if c.Node, err = os.Hostname(); err != nil {

@@ -84,6 +84,9 @@ func (f *FenceProgram) setDefaults() { f.Timeout = 30 * time.Second }
 
 func (f Fencing) check(p place) {
 	checkChoice(p.key("on_failure"), f.OnFailure)
+	if f.OnFailure == OnFailureRefuse && len(f.Methods) == 0 && p.key("on_failure").given() {
+		p.key("on_failure").warn("has no effect without methods: once grace_delay is over, another node starts the program")
+	}
 	for i, method := range f.Methods {
 		at := p.key("methods").item(i)
 		if len(method.Any) == 0 && at.key("any").given() {

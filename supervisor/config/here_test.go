@@ -19,7 +19,7 @@ import (
 var us = regexp.MustCompile(`(root|user \d+) and group \d+`)
 
 func TestWhatThisMachineLacksIsNoFault(t *testing.T) {
-	dir := tree(t, map[string]string{"secret": "me:pass", "env": "A=b\nnonsense\n", "good.env": "A=b\n", "file": "", "part.yaml": "services:\n  z: {command: /nowhere/z}\n"})
+	dir := tree(t, map[string]string{"secret": "me:pass", "env": "A=b\nnonsense\n", "good.env": "A=b\n", "file": "", "cr": "#!/bin/sh\r\n", "bare": "#!/no/shell -e\n", "good": "#! /bin/sh\n", "empty": "", "part.yaml": "services:\n  z: {command: /nowhere/z}\n"})
 	if err := os.Chmod(filepath.Join(dir, "secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,19 @@ services:
   c: {command: sh, user: 12345, group: 54321, working_dir: DIR, env_file: DIR/good.env, log: {file: DIR/c.log}}
   d: {processes: [{name: p, command: sh, oneshot: true, undo: no-such-undo}], user: ME}
   e: {command: sh, env: {PATH: DIR}, user: ME}
+  f: {command: DIR/cr, user: ME}
+  g: {command: DIR/bare, user: ME}
+  h:
+    command: DIR/good
+    user: ME
+    log: {file: DIR}
+  i: {command: DIR/empty, user: ME}
 `, "DIR", dir)
+	for _, script := range []string{"cr", "bare", "good", "empty"} {
+		if err := os.Chmod(filepath.Join(dir, script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	src = strings.ReplaceAll(src, "ME", strconv.Itoa(os.Geteuid())) // who is not root runs nobody else's
 	name := filepath.Join(dir, "u.yaml")
 	if err := os.WriteFile(name, []byte(src), 0o600); err != nil {
@@ -76,6 +88,9 @@ services:
 		`u.yaml:17:37: services.b.working_dir: "file" is not a directory`,
 		`u.yaml:19:63: services.d.processes[0].undo: "no-such-undo" is not in PATH`,
 		`u.yaml:20:16: services.e.command: "sh" is not found in the PATH of env`,
+		`u.yaml:21:16: services.f.command: "cr": its lines end as on Windows, so the kernel looks for "/bin/sh\r": sed -i 's/\r$//' cr`,
+		`u.yaml:22:16: services.g.command: "bare": its interpreter /no/shell: no such file or directory`,
+		`u.yaml:26:17: services.h.log.file: ` + strconv.Quote(dir) + ` is a directory: name a file in it`,
 		`part.yaml:2:16: services.z.command: "/nowhere/z": no such file or directory`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -147,6 +162,24 @@ func TestAProgramInThisDirectoryIsFound(t *testing.T) {
 }
 
 // A oneshot has to end, as a test of a config that runs the daemon's own binary does: only what should keep running is told to stay in front.
+func TestWhatOnlyAsksAnotherProgramIsWarnedAbout(t *testing.T) {
+	const src = head + "services:\n  a: {command: systemctl start nginx}\n  b: {command: /usr/bin/docker run -d x}\n  c: {command: screen}\n" +
+		"  d:\n    processes:\n      - {name: before, command: systemctl start x, oneshot: true}\n      - {name: main, command: sleep 1}\n"
+	r := newLoader("u.yaml", disk{}).load([]byte(src))
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	var got []string
+	for _, f := range r.Here() {
+		if strings.Contains(f.Message, "has another program run what it names") {
+			got = append(got, f.Key)
+		}
+	}
+	if diff := cmp.Diff([]string{"services.a.command", "services.b.command"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestOnlyWhatKeepsRunningIsToStayInTheForeground(t *testing.T) {
 	const src = head + "services:\n  s:\n    processes:\n      - {name: before, command: nginx -t -q, oneshot: true}\n      - {name: main, command: nginx -q}\n  one: {command: nginx}\n"
 	r := newLoader("u.yaml", disk{}).load([]byte(src))

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"understudy/supervisor/config/unitfile"
 	shown "understudy/supervisor/printable"
 	"understudy/supervisor/safefile"
@@ -69,6 +71,10 @@ func (s *machineCheck) alone(p path, process Process) {
 		s.found = append(s.found, found{keys: []path{p}, danger: true, message: fmt.Sprintf(
 			"%s may go to the background, where it counts as ended, or keep signals from its program. In the foreground it is: %s", quoted(g.Command[0]), shellWords(stays))})
 	}
+	if unitfile.Asks(g.Command) && !process.Oneshot {
+		s.found = append(s.found, found{keys: []path{p}, danger: true, message: fmt.Sprintf(
+			"%s has another program run what it names, which then runs on when this service stops or moves: write the command of the program itself", quoted(g.Command[0]))})
+	}
 	for _, program := range unitfile.Programs(g.Command) {
 		file, err := find(program, g)
 		if err != nil {
@@ -98,6 +104,8 @@ func (s *machineCheck) logFile(p path, g Program) {
 	f, err := safefile.Open(g.Log.File, whose(g))
 	if refused, ok := errors.AsType[*safefile.Refused](err); ok {
 		s.warn(p, refused.Error())
+	} else if info, err := os.Stat(g.Log.File); err == nil && info.IsDir() {
+		s.warn(p, quoted(g.Log.File)+" is a directory: name a file in it")
 	} else if err == nil {
 		_ = f.Close()
 	}
@@ -157,7 +165,31 @@ func find(name string, g Program) (string, error) {
 	} else if why, ok := errors.AsType[*exec.Error](err); ok && !errors.Is(err, exec.ErrDot) {
 		err = fmt.Errorf(": %w", reason(why.Err))
 	}
+	if err == nil {
+		err = interpreted(at)
+	}
 	return at, err
+}
+
+// interpreted is why the kernel would not run a script, which it says in the words of a file that is missing.
+func interpreted(file string) error {
+	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil // it may be run without being read
+	}
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := f.Read(head)
+	line, script := strings.CutPrefix(string(head[:n]), "#!")
+	line, _, _ = strings.Cut(line, "\n")
+	if words := strings.Fields(line); !script || len(words) == 0 {
+		return nil
+	} else if strings.HasSuffix(line, "\r") {
+		return fmt.Errorf(": its lines end as on Windows, so the kernel looks for %q: sed -i 's/\\r$//' %s", words[0]+"\r", file)
+	} else if _, err := os.Stat(words[0]); err != nil {
+		return fmt.Errorf(": its interpreter %s: %w", words[0], reason(err))
+	}
+	return nil
 }
 
 func (s *machineCheck) directory(p path, name string) {

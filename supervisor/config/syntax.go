@@ -21,6 +21,9 @@ func parse(src []byte) (*yaml.Node, *Fault) {
 	}
 	docs, err := documents(src)
 	if err != nil {
+		if line := section(src); line > 0 {
+			return nil, &Fault{Line: line, Column: 1, Message: "not YAML, but INI, TOML or a unit file. `understudy import UNIT` prints the config of a systemd unit"}
+		}
 		line, said := whereSaid(err)
 		line = faultyLine(src, line)
 		blank, text := indentation(src, line)
@@ -78,6 +81,23 @@ func unreadable(src []byte) *Fault {
 		rest = rest[size:]
 	}
 	return nil
+}
+
+var sections = regexp.MustCompile(`^\[[A-Za-z][\w. -]*\]\s*$`)
+
+// section is the line of a file's first text, if that is the head of a section: there are none in YAML.
+func section(src []byte) int {
+	n := 0
+	for line := range bytes.Lines(src) {
+		n++
+		if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '#' && text[0] != ';' {
+			if sections.Match(text) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
 }
 
 // parserWords are the parser's complaints in an operator's words.

@@ -48,6 +48,17 @@ var daemons = []daemon{
 	{names: []string{"chronyd"}, stays: []string{"-n", "-d", "-Q", "-q"}, add: []string{"-n"}},
 }
 
+// asking are programs that have another one run what they name: none of it is a child of theirs.
+var asking = []string{
+	"systemctl", "service", "initctl", "rc-service", "invoke-rc.d", "supervisorctl", "sv", "monit", "pm2", "docker", "podman", "nerdctl", "docker-compose",
+	"systemd-run", "start-stop-daemon", "daemonize", "screen", "tmux", "at", "batch", "virsh", "crm", "pcs",
+}
+
+// Asks reports whether a command has another program run what it names.
+func Asks(command []string) bool {
+	return len(command) > 1 && slices.Contains(asking, filepath.Base(command[0]))
+}
+
 // apache is what Debian's script starts, without the script, which no signal gets through. Another distribution's has no such unit.
 func apache(argv []string) []string {
 	if slices.ContainsFunc(argv[1:], func(word string) bool {
