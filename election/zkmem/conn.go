@@ -65,11 +65,13 @@ func (c *conn) take(frame []byte) bool {
 	switch {
 	case c.over:
 	case c.client.Shaken:
-		if in.Record(&h); in.Err() == nil {
+		in.Record(&h)
+		if in.Err() == nil {
 			c.s.answer(c, h, frame[len(frame)-in.Remaining():])
 		}
 	default:
-		if in.Record(&hello); in.Err() == nil {
+		in.Record(&hello)
+		if in.Err() == nil {
 			c.s.greet(c, hello)
 		}
 	}
