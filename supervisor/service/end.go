@@ -45,13 +45,13 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 // killUntilProved kills the tree, and reports Proved only when it is known to be dead and nothing can be started in it any more. While the
 // lease lasts the lock is kept, and it goes on trying.
 func (t *term) killUntilProved(ctx context.Context) role.Event {
-	v := t.v
+	v, ended := t.v, t.s.Ended() // a goroutine may see it after the term
 	gaveUp := time.Now().Add(stopPatience)
 	for {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 		go func() { // ends with bounded: the other nodes must read soon that a delay proves nothing
 			select {
-			case <-t.s.Ended():
+			case <-ended:
 				wait.For(bounded, endFirst)
 				cancel()
 			case <-bounded.Done():

@@ -20,7 +20,7 @@ func TestAnOperatorChoosesACopyWhereNodesDoNotFindOutByThemselves(t *testing.T) 
 		"its node does not want it now": {judge.Told{Node: "a", Followed: 5, Position: &at}, false},
 	} {
 		v := rules.Judge([]judge.Told{c.told})
-		cv := copiesView{asks: map[string]bool{}}
+		cv := copiesView{asks: map[string]bool{}, picks: map[string]bool{}}
 		if cv.unpromoted("s", v.Why); v.Node != "" || cv.asks["s"] != c.want {
 			t.Errorf("%s: %+v, and the operator chooses: %v", name, v, cv.asks["s"])
 		}

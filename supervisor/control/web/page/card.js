@@ -26,7 +26,7 @@ function body(r, s) {
   fill(r.copies, s.copies || [], () => make('li'), (item, c) => put(item, `${c.node}: ${c.words}`, c.why || c.toward || c.sees_primary && !c.sees_primary.well ? 'bad' : 'soft'));
   r.copies.hidden = !s.copies;
   r.orders.hidden = !(state.writable && state.token);
-  r.pause.hidden = s.paused; r.resume.hidden = !s.paused;
+  r.pause.hidden = s.paused; r.resume.hidden = !s.paused || s.stopped; r.start.hidden = !s.stopped;
   const targets = s.members.filter(m => m.node !== s.active).map(m => [m.node, m.node + (m.drained ? ' (drained)' : m.role !== role.standby ? ` (${m.role})` : m.health !== health.ok ? ` (${m.health})` : '')]);
   const listed = JSON.stringify(targets), chosen = r.to.value;
   if (r.listed !== listed) {
@@ -45,7 +45,7 @@ function card(r) {
   r.to.setAttribute('aria-label', 'Node to switch over to');
   over.append(button('switchover'), r.to);
   r.said.setAttribute('role', 'status');
-  r.orders.append(over, button('pause'), button('resume'), button('restart'), button('reload'), r.said);
+  r.orders.append(over, button('pause'), button('resume'), button('start'), button('restart'), button('reload'), r.said);
   r.pic.setAttribute('role', 'img');
   r.more.append(r.sum, r.list);
   r.body.append(r.faults, r.table, r.copies, r.facts, r.orders, r.pic, r.more);

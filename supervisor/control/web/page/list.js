@@ -23,6 +23,7 @@ const tones = ['bad', 'warn', 'good'], signs = { bad: '▲ ', warn: '‖ ', good
 // story is how a service stands: 'bad' is what `understudy status --failed` shows, or what has no active node.
 function story(s) {
   const where = s.active ? 'active on ' + s.active : '', m = s.members.find(m => m.node === s.active);
+  if (s.stopped && !s.active) return ['warn', s.order];
   if (s.paused && !s.active) return ['bad', 'DOWN, automatic takeovers are off: ' + s.order];
   if (s.fencing) return ['bad', s.fencing.by ? s.fencing.by + ' takes over from ' + (s.fencing.node || 'an unknown node') : 'DOWN, the program may still run on ' + (s.fencing.node || 'an unknown node')];
   if (!where) return ['bad', s.lock ? s.lock + ' takes over' : 'no node is active'];
@@ -87,7 +88,7 @@ function draw(name) {
   if (r.box.className !== look) r.box.className = look;
   r.box.hidden = !!state.only && !(state.only === 'alone' ? alone(s) : tone === state.only) || !matches(s, tone, state.words);
   r.title.setAttribute('aria-expanded', open);
-  const brief = open && s.paused ? text.replace(s.order, wire.paused) : text; // the card has the reason
+  const brief = open && s.paused ? text.replace(s.order, s.stopped ? 'stopped' : wire.paused) : text; // the card has the reason
   put(r.word, signs[tone] + brief, 'word ' + (tone === 'bad' && active && !ill(active) ? 'aside' : tone)); // it runs as it should
   put(r.age, s.active ? ago(s.since) : '');
   const restarts = s.members.reduce((n, m) => n + (m.restarts || 0), 0);

@@ -16,13 +16,14 @@ async function login(token) {
   all();
 }
 
-const words = { switchover: 'Switch over to', pause: 'Pause', resume: 'Resume', restart: 'Restart', reload: 'Reload', drain: 'Drain', undrain: 'Undrain' };
-const doing = { switchover: 'Switching over', pause: 'Pausing', resume: 'Resuming', restart: 'Restarting', reload: 'Reloading', drain: 'Draining', undrain: 'Undraining' };
+const words = { switchover: 'Switch over to', pause: 'Pause', resume: 'Resume', start: 'Start', restart: 'Restart', reload: 'Reload', drain: 'Drain', undrain: 'Undrain' };
+const doing = { switchover: 'Switching over', pause: 'Pausing', resume: 'Resuming', start: 'Starting', restart: 'Restarting', reload: 'Reloading', drain: 'Draining', undrain: 'Undraining' };
 // What an order does, to those who are asked whether they mean it.
 const effect = {
   switchover: 'The program stops where it is active, and starts on the other node once it is dead there.',
   pause: 'Automatic takeovers are off until it is resumed. The program keeps running.',
   resume: 'Automatic takeovers are on again.',
+  start: 'A node starts the service that was stopped.',
   restart: 'The program stops, and starts again on the same node.',
   reload: 'The program gets its reload signal, and keeps running.',
   drain: 'Its services go to other nodes, and it is kept out of all services until undrained.',
