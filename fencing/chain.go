@@ -290,9 +290,9 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string {
-	var why []string
-	for _, attempt := range r.tried {
-		why = append(why, fmt.Sprintf("%s: %v", attempt.Method, attempt.Err))
+	why := []string{"no method is configured"}
+	for i, attempt := range r.tried {
+		why = append(why[:i], fmt.Sprintf("%s: %v", attempt.Method, attempt.Err))
 	}
 	return fmt.Sprintf("%v: nothing proves that the program on %s is dead (%s)", ErrRefused, r.target.Node, strings.Join(why, "; "))
 }

@@ -132,6 +132,14 @@ func TestChainTriesWhatItHasInOrder(t *testing.T) {
 }
 
 func TestRefusalNamesEachAttempt(t *testing.T) {
+	for want, r := range map[string]*refusal{
+		"(no method is configured)": {target: target},
+		"(exec: broken; ssh: late)": {target: target, tried: []Attempt{{Method: "exec", Err: errBroken}, {Method: "ssh", Err: errors.New("late")}}},
+	} {
+		if !strings.HasSuffix(r.Error(), want) {
+			t.Errorf("%v, not %s", r, want)
+		}
+	}
 	synctest.Test(t, func(t *testing.T) {
 		c := Chain{Steps: steps(&fake{name: "exec", err: errBroken}, &fake{name: "ssh", took: time.Hour})}
 		_, err := c.Fence(t.Context(), target, time.Now(), nil)

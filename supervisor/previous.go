@@ -179,7 +179,7 @@ func (s *supervisor) previousDied(ctx context.Context, left *leftSession) bool {
 	}
 	switch {
 	case err == nil:
-		s.log.Warn("the previous supervisor was killed with its guardians: its programs are dead", "session", name)
+		s.log.Warn("the previous supervisor was killed: its programs are dead", "session", name)
 		return true
 	case errors.Is(err, box.ErrSupervised), errors.Is(err, box.ErrElsewhere):
 		s.log.Debug("the session is another supervisor's", "session", name, "why", err)

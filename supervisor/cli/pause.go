@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,14 +61,14 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 					fmt.Println("Nothing to do: there is no service.")
 				}
 				outcome := []paused{}
-				var first error // that was refused: the others are paused all the same
+				var refused []error // the others are paused all the same
 				for _, name := range names {
 					changed, err := c.Pause(ctx, name, pausing, operator(), why)
 					switch {
 					case errors.Is(err, control.ErrRefused):
-						first = cmp.Or(first, err)
+						refused = append(refused, err)
 					case err != nil:
-						return err
+						return errors.Join(append(refused, err)...)
 					case v.json:
 						outcome = append(outcome, paused{name, pausing, changed})
 					case changed:
@@ -79,9 +78,9 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 					}
 				}
 				if v.json {
-					first = cmp.Or(first, writeJSON(os.Stdout, outcome))
+					refused = append(refused, writeJSON(os.Stdout, outcome))
 				}
-				return first
+				return errors.Join(refused...)
 			})
 		},
 	}

@@ -324,6 +324,8 @@ func problemLines(to screen, v control.ServiceStatus, flags []string, wanted fun
 func withFlags(do control.Remedy, flags []string) []string {
 	i := slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--config ") })
 	switch {
+	case do.Here && i >= 0 && do.Words[0] == "understudy logs": // the same file is there
+		return slices.Concat(do.Words, flags[i:i+1])
 	case do.Here:
 		return do.Words
 	case do.Wraps != "" && i >= 0:

@@ -15,7 +15,7 @@ func (to paper) gone(s control.Status, now time.Time) (lines []string) {
 		colour := plain
 		if g.Bare > 0 {
 			colour = yellow
-			text += " Start its supervisor."
+			text += " Its supervisor, host or network is down."
 		}
 		if len(do.Words) > 0 {
 			text += " If it does not come back:"

@@ -21,7 +21,7 @@ func TestALostNodeIsSeenAmongManyServices(t *testing.T) {
 		v.Problems = control.Problems(v, now)
 		s.Services = append(s.Services, v)
 	}
-	lost := "  n2 is gone, last seen 3m0s ago: 25 services have no standby. Start its\n  supervisor. If it does not come back:\n    understudy forget n2 --zk z\n"
+	lost := "  n2 is gone, last seen 3m0s ago: 25 services have no standby. Its supervisor,\n  host or network is down. If it does not come back:\n    understudy forget n2 --zk z\n"
 	for _, failed := range []bool{false, true} {
 		var b bytes.Buffer
 		to := paper{screen: screen{width: 80}, flags: []string{"--zk z"}, selection: selection{failed: failed}}

@@ -114,6 +114,10 @@ func (w written) checkProcesses(p place) {
 			what.warn("if this host is lost, another node starts the service after a delay, and nothing proves that this is undone: " +
 				"add a fencing method, fencing.agent, watchdog: {mode: required}, or needs_proof: true (needs_proof: false says that a delay is enough)")
 		}
+		if process.Mount != nil && !at.key("needs_proof").given() && len(w.Fencing.Methods) == 0 {
+			at.key("mount").warn("if this host is lost, no other node starts the service before an operator confirms: add a fencing method " +
+				"(needs_proof: true says that this is meant)")
+		}
 		names[process.Name] = i
 	}
 }

@@ -121,6 +121,9 @@ type CarriedService struct {
 	Place    election.CarriedCandidate `json:"place"`
 	Failure  string                    `json:"failure,omitempty"`
 	Cause    election.Reason           `json:"cause,omitempty"`
+	Restarts int                       `json:"restarts,omitempty"`
+	Exit     string                    `json:"exit,omitempty"`
+	Exited   *time.Time                `json:"exited,omitempty"`
 	Failures []time.Time               `json:"failures,omitempty"`
 	Delay    time.Duration             `json:"delay,omitempty"`
 	Token    int64                     `json:"token,omitempty"`
@@ -143,6 +146,7 @@ func (v *Service) Carry() CarriedService {
 	story, relapses := m.story, m.preference.relapses
 	return CarriedService{
 		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, SetBacks: m.setBacks, Place: m.place, Failure: story.failure, Cause: story.cause,
+		Restarts: story.restarts, Exit: story.exit, Exited: story.exited,
 		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced, Role: v.view.left.role, Since: v.view.left.since,
 		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Lasting: v.unit.Lasting(), Term: v.carried, Fresh: !m.begun,
 	}
@@ -158,7 +162,7 @@ func (v *Service) Remember(r CarriedService) {
 	v.carried = r.Term
 	m.begun, m.birth, m.known, m.place = !r.Fresh, r.Birth, r.Known, r.Place
 	m.setBacks = r.SetBacks
-	m.story = story{token: r.Token, fenced: r.Fenced, failure: r.Failure, cause: r.Cause}
+	m.story = story{r.Token, r.Fenced, r.Failure, r.Cause, r.Restarts, r.Exit, r.Exited}
 	m.restarts.failures, m.restarts.delay = r.Failures, r.Delay
 	m.preference.relapses = relapses{r.GaveUp, r.Demoted}
 	v.inbox.intents.done, v.view.left, v.view.again = r.Orders, taken{role: r.Role, since: r.Since}, true

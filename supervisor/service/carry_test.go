@@ -97,6 +97,11 @@ func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
 	r.Name, r.Cause, r.Fresh = "db", election.ChildFailed, false
 	v := made(t, Conf{}, nil)
 	v.Remember(r)
+	for i, told := 0, reflect.ValueOf(v.mem.story); i < told.NumField(); i++ {
+		if told.Field(i).IsZero() {
+			t.Errorf("the next image does not know the story's %s", told.Type().Field(i).Name)
+		}
+	}
 	if again := v.Carry(); !reflect.DeepEqual(again, r) {
 		t.Errorf("remembered %+v\ntold       %+v", r, again)
 	}
