@@ -166,7 +166,7 @@ func slowness(write time.Duration) string {
 // unacknowledged says why the lease ends.
 func (s *Session) unacknowledged() error {
 	if server := s.dialer.server(); server != "" {
-		return fmt.Errorf("%s is connected, and has acknowledged no write for %v: look at its load and its disk (fsync)", server, (s.cfg.Now() - s.Acked()).Round(100*time.Millisecond))
+		return fmt.Errorf("%s is connected, and has acknowledged no write for %v: look at the network, its load and its disk (fsync)", server, (s.cfg.Now() - s.Acked()).Round(100*time.Millisecond))
 	}
 	return s.dialer.hosts.trouble()
 }
