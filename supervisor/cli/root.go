@@ -133,7 +133,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// helpCommand is cobra's, but that it refuses what there is not.
+// helpCommand replaces cobra's, which prints the help of the root for an unknown command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Show what a command does", Example: "  understudy help fence confirm",

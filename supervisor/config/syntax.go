@@ -127,13 +127,13 @@ func misread(said string, line []byte) (plain string, at int, ok bool) {
 
 // unclosed finds the bracket or brace, or the quote, opened where a value may begin, that is closed nowhere; the innermost of several.
 func unclosed(src []byte, quotes bool) (line, column int, opener byte) {
-	type place struct {
+	type opening struct {
 		line, column int
 		opener       byte
 	}
-	var open []place
+	var open []opening
 	line, column = 1, 0
-	var started place              // the newest quote
+	var started opening            // the newest quote
 	var quote, last byte = 0, '\n' // last: the newest character that is no blank
 	for i, c := range src {
 		column++
@@ -148,9 +148,9 @@ func unclosed(src []byte, quotes bool) (line, column int, opener byte) {
 		case c == '#' && (i == 0 || strings.ContainsRune(" \t\n", rune(src[i-1]))):
 			quote = '\n' // up to the end of the line
 		case (c == '"' || c == '\'') && strings.IndexByte(":-,[{\n", last) >= 0:
-			quote, started = c, place{line, column, c}
+			quote, started = c, opening{line, column, c}
 		case (c == '[' || c == '{') && strings.IndexByte(":-,[{\n", last) >= 0:
-			open = append(open, place{line, column, c})
+			open = append(open, opening{line, column, c})
 		case (c == ']' || c == '}') && len(open) > 0:
 			top := open[len(open)-1]
 			if c-top.opener != 2 { // as in ASCII

@@ -119,15 +119,15 @@ func (thisMachine) Identity() (box.Host, error) { return box.Identity() }
 func (thisMachine) Now() time.Duration { return wire.Now() }
 
 func (m thisMachine) Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error) {
-	box, err := containment.Choose(ctx, mode, log)
+	container, err := containment.Choose(ctx, mode, log)
 	if err != nil {
 		return nil, fmt.Errorf("contain process trees: %w", err)
 	}
-	g, err := child.StartGuard(ctx, child.GuardConfig{Container: box, Logger: log.Named("guard"), Name: node, Root: m.root, JSONLog: m.jsonLog, Thread: m.thread})
+	g, err := child.StartGuard(ctx, child.GuardConfig{Container: container, Logger: log.Named("guard"), Name: node, Root: m.root, JSONLog: m.jsonLog, Thread: m.thread})
 	if err != nil {
 		return nil, fmt.Errorf("start the guardians: %w", err)
 	}
-	return thisGuard{g, box.Kind, m.root}, nil
+	return thisGuard{g, container.Kind, m.root}, nil
 }
 
 func (m thisMachine) Adopt(ctx context.Context, guard json.RawMessage, node string, log hclog.Logger) (Guard, error) {

@@ -39,7 +39,7 @@ type leftovers struct {
 func (o *leftovers) endLeftovers(session, serving context.Context) role.Event {
 	v := o.v
 	patience := endFirst
-	for wait := time.Second; ; wait = min(2*wait, endAgain) {
+	for pause := time.Second; ; pause = min(2*pause, endAgain) {
 		left, err := o.killLeftovers(session, patience)
 		patience = endPatience
 		if !left {
@@ -49,7 +49,7 @@ func (o *leftovers) endLeftovers(session, serving context.Context) role.Event {
 		if session.Err() == nil {
 			o.reportLeftovers(session, err)
 		}
-		if !o.pauseKilling(session, serving, wait) {
+		if !o.pauseKilling(session, serving, pause) {
 			if v.undead.tree != nil && v.undead.epoch == o.s.Epoch {
 				return role.Event{Kind: role.Unproved}
 			}

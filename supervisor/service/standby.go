@@ -158,10 +158,10 @@ func (t *stay) lockFree(ctx context.Context) (free bool, e role.Event, over bool
 // polite reports whether this node leaves a free lock to another one for now.
 func (c *candidacy) polite() bool {
 	v := c.v
-	wait := v.mem.preference.graceForOthers(time.Now(), c.intents)
-	patience := wait
+	rival := v.mem.preference.graceForOthers(time.Now(), c.intents)
+	patience := rival
 	if bound := v.node.Promises.Bound(v.name); bound > 0 && bound > v.node.Machine.Now() { // it could not start the program yet, and whoever runs it may want its lock back
-		patience = max(wait, election.GoneAfter(c.s.LeaseLength()))
+		patience = max(rival, election.GoneAfter(c.s.LeaseLength()))
 	}
 	if patience > 0 && !c.opening.Ours() {
 		if c.waits.IsZero() {
@@ -170,7 +170,7 @@ func (c *candidacy) polite() bool {
 		if time.Until(c.waits) > 0 {
 			return true
 		}
-		if wait > 0 {
+		if rival > 0 {
 			v.mem.preference.rivalBy = time.Now().Add(2 * c.s.Longest())
 		}
 	}
