@@ -30,7 +30,11 @@ func TestAFollowerHasAPromotionsDataOnceItSaysSo(t *testing.T) {
 			t.Errorf("kept: %+v, %v", kept, err)
 		}
 		c.Learn(Active{})
-		for position, fit := range map[string]bool{"40": true, "41": true, "39": false, "": false, "x": false, "-1": false, "0": false} {
+		for _, said := range []struct {
+			position string
+			fit      bool
+		}{{"40", true}, {"41", true}, {"40", false}, {"39", false}, {"", false}, {"x", false}, {"-1", false}, {"0", false}} {
+			position, fit := said.position, said.fit
 			s.is(false, position)
 			told := c.Tell(t.Context())
 			if (told.Position != nil) != fit || fit && strconv.FormatUint(*told.Position, 10) != position || (told.Why == "") != fit || told.Followed != 9 {
@@ -137,6 +141,31 @@ func TestACopyThatCannotTellHowFarItGoesMayHaveLostNothing(t *testing.T) {
 			if told := c.Tell(t.Context()); told.Same != want.Same || told.Why != want.Why || told.Position != nil || told.Had != 40 || told.Led {
 				t.Errorf("position %q: %+v", position, told)
 			}
+		}
+	})
+}
+
+// What a copy had told when it was chosen is on its disk before it is promoted: it may be killed before it tells anything more.
+func TestWhatAChosenCopyHadIsKept(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		c.Learn(other)
+		s.is(false, "40")
+		time.Sleep(2 * time.Second)
+		c.Learn(Active{})
+		time.Sleep(2 * time.Second) // it has been looked at, and is not again for a while
+		s.is(false, "55")
+		if told := c.Tell(t.Context()); told.Position == nil || *told.Position != 55 {
+			t.Fatalf("%+v", told)
+		}
+		if err := c.Promoting(1, 12); err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := load(s, "n", "db"); err != nil || kept.Position != 55 || kept.Followed != 12 {
+			t.Errorf("kept: %+v, %v", kept, err)
+		}
+		s.is(false, "40")
+		if told := c.Tell(t.Context()); told.Position != nil || told.Why != "it has lost data: its position is 40, and was 55" {
+			t.Errorf("with older data: %+v", told)
 		}
 	})
 }

@@ -68,6 +68,8 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 		why = ""
 	case p != nil && kept.Followed > 0 && kept.Toward == 0 && *p < kept.Position:
 		p, why = nil, fmt.Sprintf("it has lost data: its position is %d, and was %d", *p, kept.Position)
+	case p != nil && kept.Toward == 0: // a copy that is chosen for that may be killed before it tells more
+		c.reached(*p)
 	}
 	t.Position, t.Same, t.Why = p, same, why
 	return t
