@@ -120,7 +120,7 @@ prepare) # 75: nothing was changed
 	: "${active:?}"
 	ask checkpoint -d "$(primary)" >/dev/null || exit 75 # pg_rewind sees a promotion only after it
 	asks_active || exit 75
-	[ -e "$PGDATA/PG_VERSION" ]
+	[ -e "$PGDATA/PG_VERSION" ] || { echo "$PGDATA has no data" >&2; exit 1; }
 	rm -f "$PGDATA/postmaster.pid" # of a killed one
 	if needs_no_rewind; then
 		set_standby
