@@ -53,6 +53,10 @@ func TestCopiesOfRedisThatWereAllRestartedAreComparedAgain(t *testing.T) {
 				p = r.primary(t)
 
 				f = r.others(p)[0]
+				kit.Until(t, soon, "its AOF is whole after the synchronization", func() bool {
+					said := redis(t, f, "info", "persistence")
+					return strings.Contains(said, "aof_rewrite_in_progress:0") && strings.Contains(said, "aof_rewrite_scheduled:0")
+				})
 				r.sups[f.Name].Kill9()
 				r.l.More(t, 100)
 				r.sups[p.Name].Kill9()
