@@ -57,6 +57,7 @@ promises)
 	race=-race
 	command -v "$(go env CC)" >/dev/null || { race=; echo "test.sh: without the race detector, which needs gcc" >&2; }
 	# Go's race detector crashes when two threads of a synctest bubble fire timers at once, hence one processor (https://go.dev/issue/78156).
+	(cd $testbed/page && go vet ./...) || status=1 # a module of its own, which "./..." leaves out; its tests run much later
 	# Tests of child stop threads, and need more of them.
 	packages=$(go list ./... | grep -v '/packaging/e2e$\|/testbed/\|/supervisor/child$' && go list $testbed/sim)
 	# shellcheck disable=SC2086 # words

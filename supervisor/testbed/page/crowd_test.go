@@ -139,6 +139,11 @@ func (c *crowd) Pause(_ context.Context, service string, paused bool, _, why str
 	return true, nil
 }
 
+func (c *crowd) Stop(_ context.Context, service string, stopped bool, _, why string) (bool, error) {
+	c.order("stop", service, fmt.Sprint(stopped), why)
+	return true, nil
+}
+
 func (c *crowd) Switchover(_ context.Context, h control.SwitchoverRequest) (string, error) {
 	c.order("switchover", h.Service, h.To)
 	return "node-2", nil
@@ -171,6 +176,11 @@ func (c *crowd) Restart(_ context.Context, service, _ string) error {
 
 func (c *crowd) Reload(_ context.Context, service, _ string) error {
 	c.order("reload", service)
+	return nil
+}
+
+func (c *crowd) OrderCopy(_ context.Context, r control.CopyRequest) error {
+	c.order(r.Do, r.Service, r.Node)
 	return nil
 }
 
