@@ -16,12 +16,12 @@ import (
 // movers are what moves addresses. Debian has keepalived and nginx-light.
 var movers = []*peer[*pair]{
 	{
-		name: "understudy", settings: "nginx with address: [v4, v6], runs where the addresses are; session timeout 6 s, grace 1 s, three ZooKeeper servers with tickTime 500 ms",
-		needs: []string{"nginx"}, version: func() string { return "this tree" }, servers: addressUnderstudies("lease: 3s", "\n    grace_delay: 1s"),
+		name: "understudy", settings: "nginx with address: [v4, v6], runs where the addresses are; lease 3 s, grace 2 s, as by default, three ZooKeeper servers with tickTime 500 ms",
+		needs: []string{"nginx"}, version: func() string { return "this tree" }, servers: addressUnderstudies("profile: normal"),
 	},
 	{
-		name: "understudy, profile fast", settings: "the same with profile: fast, which is session timeout 2 s, grace 0.5 s",
-		needs: []string{"nginx"}, version: func() string { return "this tree" }, servers: addressUnderstudies("profile: fast", ""),
+		name: "understudy, profile fast", settings: "the same with profile: fast, which is lease 1 s, grace 0.5 s",
+		needs: []string{"nginx"}, version: func() string { return "this tree" }, servers: addressUnderstudies("profile: fast"),
 	},
 	{
 		name: "keepalived", settings: "nginx on both hosts all the time; virtual_ipaddress, and v6 in virtual_ipaddress_excluded, state BACKUP, nopreempt, advert_int 1; no servers",
@@ -53,7 +53,7 @@ func write(tb testing.TB, path, text string) {
 	}
 }
 
-func addressUnderstudies(timing, grace string) func(tb testing.TB) func(tb testing.TB) *pair {
+func addressUnderstudies(timing string) func(tb testing.TB) func(tb testing.TB) *pair {
 	return func(tb testing.TB) func(tb testing.TB) *pair {
 		stage := kit.NewStage(tb, 3, zktest.Config{})
 		n := 0
@@ -72,8 +72,8 @@ services:
   %s:
     command: ["%s"]
     address: ["%s"]
-    ready: {tcp: "127.0.0.1:%s"}%s
-`, h.Name, strings.Join(stage.Servers, ", "), root, timing, service, strings.Join(nginx(tb, h), `", "`), strings.Join(w.addrs, `", "`), webPort, grace))
+    ready: {tcp: "127.0.0.1:%s"}
+`, h.Name, strings.Join(stage.Servers, ", "), root, timing, service, strings.Join(nginx(tb, h), `", "`), strings.Join(w.addrs, `", "`), webPort))
 				return h.Understudy(tb, "run", "--config", conf)
 			}
 			w.standing = func(s *kit.Supervisor) bool {

@@ -27,12 +27,12 @@ type starter = func(tb testing.TB) *world
 // peers are what runs a program once. Debian has keepalived, etcd-server and etcd-client, and Consul comes from its makers.
 var peers = []*peer[*world]{
 	{
-		name: "understudy", settings: "understudy run ... -- PROGRAM; session timeout 6 s, grace 1 s, three ZooKeeper servers with tickTime 500 ms",
+		name: "understudy", settings: "understudy run ... -- PROGRAM; lease 3 s, grace 2 s, as by default, three ZooKeeper servers with tickTime 500 ms",
 		version: func() string { return "this tree" },
-		servers: understudies(6*time.Second, time.Second),
+		servers: understudies(6*time.Second, 2*time.Second),
 	},
 	{
-		name: "understudy, profile fast", settings: "the same with session timeout 2 s, grace 0.5 s",
+		name: "understudy, profile fast", settings: "the same with the times of profile fast: lease 1 s, grace 0.5 s",
 		version: func() string { return "this tree" },
 		servers: understudies(2*time.Second, 500*time.Millisecond),
 	},

@@ -22,7 +22,7 @@ func replicators(stage func() *kit.Stage) []*peer[*trio] {
 			return again(tb, func(tb testing.TB) *trio { return make(tb, where) })
 		}
 	}
-	const understudy = "session timeout 6 s, grace 1 s, unit with Restart=always, RestartSec=1s"
+	const understudy = "lease 3 s, grace 2 s, as by default, unit with Restart=always, RestartSec=1s"
 	return []*peer[*trio]{
 		{
 			name: "Redis: understudy", settings: "examples/redis-replicated.yaml, Debian's redis.conf; " + understudy,
@@ -110,8 +110,8 @@ func nodes(tb testing.TB, w *trio, stage *kit.Stage, service, text string, swaps
 			const address = ": {replicated: {address: "
 			all = append(all, fmt.Sprint("db-", i+1, address, "10.0.0.", i+1), other.Name+address+other.Addr)
 		}
-		all = append(all, `servers: ["127.0.0.1:2181"]`, fmt.Sprintf("servers: [%s]\n  root: %s\n  lease: 3s", strings.Join(stage.Servers, ", "), root),
-			"\nservices:\n", fmt.Sprintf("\nnode: %s\ndefaults: {grace_delay: 1s}\nservices:\n", h.Name), "      positions_from: 2", "      state_dir: "+kept+"\n      positions_from: 2")
+		all = append(all, `servers: ["127.0.0.1:2181"]`, fmt.Sprintf("servers: [%s]\n  root: %s", strings.Join(stage.Servers, ", "), root),
+			"\nservices:\n", fmt.Sprintf("\nnode: %s\nservices:\n", h.Name), "      positions_from: 2", "      state_dir: "+kept+"\n      positions_from: 2")
 		for i := 0; i < len(all); i += 2 {
 			if !strings.Contains(config, all[i]) {
 				tb.Fatalf("the example of %s does not hold %q any more", service, all[i])
