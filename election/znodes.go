@@ -64,6 +64,12 @@ func NodesDir(root string) string { return path.Join(root, "nodes") }
 // ServicesDir holds a folder for each service.
 func ServicesDir(root string) string { return path.Join(root, "services") }
 
+// Notices says what people have been told of all services, and Notifier belongs to the session of the node that tells them.
+func Notices(root string) string { return path.Join(root, "notices") }
+
+// Notifier is an ephemeral with the node's name.
+func Notifier(root string) string { return path.Join(root, "notifier") }
+
 // Node describes a supervisor, in nodes/<node>.
 type Node struct {
 	Node    string `json:"node"`

@@ -64,6 +64,7 @@ type Config struct {
 	Auth     *election.Auth
 	Agent    *Agent                                  // nil: no other node can ask
 	Watchdog *config.Watchdog                        // nil: none is used
+	Notify   *config.Notify                          // nil: this node tells nobody
 	Memory   service.Memory                          // nil: there is none
 	Notes    func(service string) unit.Notes         // where is noted how to undo oneshots; nil: in files
 	Owing    func() []string                         // the services of which something is noted there; nil: those in files
@@ -231,6 +232,9 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	if cfg.Agent != nil {
 		answers := s.answerer()
 		wg.Go(func() { answers.answerAll(guarding) })
+	}
+	if cfg.Notify != nil {
+		wg.Go(func() { s.notifier().Run(standing) })
 	}
 	taking, enough := context.WithCancel(guarding)
 	defer enough()

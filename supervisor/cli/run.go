@@ -98,6 +98,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	if c.Watchdog.Mode != config.WatchdogOff {
 		conf.Watchdog = &c.Watchdog
 	}
+	conf.Notify = c.Notify
 	var keys *agent.Keys
 	if conf.Agent != nil {
 		keys = conf.Agent.Keys

@@ -83,7 +83,7 @@ type selection struct {
 func (l selection) from(s control.Status) control.Status {
 	other := func(node string) bool { return l.node != "" && node != l.node }
 	s.Services = slices.DeleteFunc(slices.Clone(s.Services), func(v control.ServiceStatus) bool {
-		return l.failed && !faulty(v) || l.node != "" && !v.Involves(l.node) && !slices.Contains(v.Gone, l.node)
+		return l.failed && !v.Faulty() || l.node != "" && !v.Involves(l.node) && !slices.Contains(v.Gone, l.node)
 	})
 	s.Drained = slices.DeleteFunc(slices.Clone(s.Drained), func(d control.DrainedNode) bool { return other(d.Node) })
 	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n control.NodeStatus) bool { return other(n.Node) })
@@ -98,10 +98,6 @@ func knownNode(s control.Status, node string) error {
 		return nil
 	}
 	return &control.UnknownError{Kind: "node", Name: node, Known: known}
-}
-
-func faulty(v control.ServiceStatus) bool {
-	return slices.ContainsFunc(v.Problems, func(f control.Problem) bool { return f.Level == control.Fault })
 }
 
 func (f *statusFlags) show(ctx context.Context, c *control.Cluster, w io.Writer, services []string) error {
@@ -243,15 +239,8 @@ func (to paper) brief(v control.ServiceStatus, now time.Time) []row {
 	if v.Paused {
 		r.cells[3], r.colours[3] = strings.TrimSpace(r.cells[3]+" paused"), yellow
 	}
-	r.notes = problemLines(to.screen, v, to.flags, func(f control.Problem) bool { return f.Level == control.Fault || unfit(v, f) })
+	r.notes = problemLines(to.screen, v, to.flags, func(f control.Problem) bool { return f.Level == control.Fault || v.Unfit(f) })
 	return []row{r}
-}
-
-// unfit reports whether a problem is why a node could not take a service that no other node could take.
-func unfit(v control.ServiceStatus, f control.Problem) bool {
-	return !v.HasStandby() && slices.ContainsFunc(v.Members, func(m control.MemberStatus) bool {
-		return m.Node == f.Node && m.Node != v.Active && m.Health == election.HealthUnfit && m.Drained == nil
-	})
 }
 
 func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []string) []row {

@@ -250,7 +250,7 @@ func (p *picture) head(to screen, now time.Time) string {
 // severity orders services by what is wrong with them, the worst first.
 func severity(v control.ServiceStatus) int {
 	switch {
-	case faulty(v):
+	case v.Faulty():
 		return 0
 	case len(v.Problems) > 0:
 		return 1

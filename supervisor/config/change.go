@@ -11,6 +11,7 @@ func (c *Config) NeedsRestart(now *Config) (keys []string) {
 		{"node", c.Node != now.Node},
 		{"zookeeper", !reflect.DeepEqual(c.ZooKeeper, now.ZooKeeper)},
 		{"http", !reflect.DeepEqual(c.HTTP, now.HTTP)},
+		{"notify", !reflect.DeepEqual(c.Notify, now.Notify)},
 		{"fencing", !reflect.DeepEqual(c.Fencing, now.Fencing)},
 		{"watchdog", c.Watchdog != now.Watchdog},
 		{"log.format", c.Log.Format != now.Log.Format},

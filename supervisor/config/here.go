@@ -57,6 +57,9 @@ func (r LoadResult) look(s machineCheck) (warnings, refused Faults) {
 	if agent := r.loader.doc.Fencing.Agent; agent != nil {
 		s.agent(path{"fencing", "agent"}, *agent)
 	}
+	if n := r.loader.doc.Notify; n != nil && len(n.Exec) > 0 {
+		s.run(path{"notify", "exec"}, n.Exec, Program{})
+	}
 	if w := r.loader.doc.Watchdog; w.Mode != WatchdogOff {
 		if _, err := os.Stat(w.Device); errors.Is(err, fs.ErrNotExist) {
 			s.warn(path{"watchdog", "device"}, "there is no "+w.Device)

@@ -37,6 +37,9 @@ func (doc document) check(r *report) {
 	if agent := doc.Fencing.Agent; agent != nil {
 		agent.check(r.top("fencing", "agent"))
 	}
+	if doc.Notify != nil {
+		doc.Notify.check(r.top("notify"))
+	}
 	doc.Watchdog.check(r.top("watchdog"))
 	// Nothing to run yet is fine where that is said, and where files that are still to come may bring it.
 	if p := r.top("services"); doc.Services == nil && !p.given() && !slices.ContainsFunc(doc.Include, isGlob) {

@@ -72,6 +72,18 @@ func (c *Commands) run(ctx context.Context, reach *wait.Reach, name string, spec
 	return child.Output(ctx, reach, tree.Start, spec)
 }
 
+// Run runs a command that belongs to no service. Its output is the end of the error, if it fails.
+func (c *Commands) Run(ctx context.Context, name string, spec child.Spec, limit time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed: it took longer than %v", limit))
+	defer cancel()
+	spec.Env = slices.Concat(runas.Environ(), spec.Env)
+	result, err := c.run(ctx, &wait.Reach{}, name, spec, limit)
+	if err == nil && result.Status.Code != 0 {
+		err = errors.New(Describe(result.Status) + lastLine(strings.TrimSpace(strings.ToValidUTF8(string(result.Output), "?"))))
+	}
+	return err
+}
+
 // undead is a command of which some process is not proved dead. Its tree is killed on.
 type undead struct {
 	tree host.Tree

@@ -1,0 +1,46 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/kit"
+)
+
+// Whoever is on duty may be the node that dies.
+func TestPeopleAreToldOfATakeoverWhoeverDies(t *testing.T) {
+	f := newFleet(t, 1, 5*time.Millisecond)
+	dir := t.TempDir()
+	script := filepath.Join(dir, "tell")
+	must(t, os.WriteFile(script, []byte("#!/bin/sh\nprintf '%s\\n' \"$UNDERSTUDY_NOTICE\" >>"+dir+"/told\n"), 0o700))
+	supervisors := map[string]*kit.Supervisor{}
+	for _, node := range []string{"a", "b"} {
+		h := f.Lab.Machine(t, node)
+		path := filepath.Join(dir, node+".yaml")
+		must(t, os.WriteFile(path, []byte(f.Text(h)+"notify: {exec: ["+script+"]}\n"), 0o600))
+		supervisors[node] = f.FromFile(t, h, path)
+		f.AllOn(t, "a", 0)
+	}
+	kit.Until(t, soon, "somebody is on duty, and has looked", func() bool { _, ok := f.Get("notices"); return ok })
+	supervisors["a"].Kill9()
+	f.AllOn(t, "b", 0)
+	var all []control.Event
+	kit.Until(t, 2*time.Minute, "they are told", func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "told"))
+		all = nil
+		for line := range strings.Lines(string(text)) {
+			var n control.Notice
+			must(t, json.Unmarshal([]byte(line), &n))
+			all = append(all, n.Events...)
+		}
+		return err == nil && len(all) > 0
+	})
+	if len(all) != 1 || all[0].Event != "takeover" || all[0].Node != "b" || all[0].Ended.Node != "a" || !strings.Contains(all[0].Text, "nothing ran for") {
+		t.Errorf("told %+v", all)
+	}
+}
