@@ -49,8 +49,9 @@ func TestAServiceThatIsToBeHeldOtherwiseNeedsARestart(t *testing.T) {
 func TestKeysThatNeedARestartAreListed(t *testing.T) {
 	first, now := Default(), Default()
 	now.Node, now.ZooKeeper.Root, now.HTTP.Listen, now.Fencing.Agent, now.Watchdog.Mode, now.Log.Format = "x", "/x", ":1", &Agent{}, WatchdogRequired, LogJSON
+	now.Notify = &Notify{}
 	keys := first.NeedsRestart(now)
-	if len(keys) != 6 {
+	if len(keys) != 7 {
 		t.Fatalf("%q", keys)
 	}
 	for _, file := range []string{"../../docs/config.md", "../../packaging/etc/understudy.yaml"} {

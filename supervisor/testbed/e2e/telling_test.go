@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,14 @@ func TestPeopleAreToldOfATakeoverWhoeverDies(t *testing.T) {
 	f := newFleet(t, 1, 5*time.Millisecond)
 	dir := t.TempDir()
 	script := filepath.Join(dir, "tell")
-	must(t, os.WriteFile(script, []byte("#!/bin/sh\nprintf '%s\\n' \"$UNDERSTUDY_NOTICE\" >>"+dir+"/told\n"), 0o700))
+	page, err := os.ReadFile("../../../docs/config.md")
+	must(t, err)
+	block := regexp.MustCompile("(?s)<!-- typed: tell -->\n```sh\n(.*?)```").FindSubmatch(page)
+	if block == nil || strings.Count(string(block[1]), "sendmail root") != 1 {
+		t.Fatal("docs/config.md has no script that sends mail")
+	}
+	text := strings.Replace(string(block[1]), "sendmail root", "cat >>"+dir+"/mail", 1)
+	must(t, os.WriteFile(script, []byte(text+"printf '%s\\n' \"$UNDERSTUDY_NOTICE\" >>"+dir+"/told\n"), 0o700))
 	supervisors := map[string]*kit.Supervisor{}
 	for _, node := range []string{"a", "b"} {
 		h := f.Lab.Machine(t, node)
@@ -42,5 +50,8 @@ func TestPeopleAreToldOfATakeoverWhoeverDies(t *testing.T) {
 	})
 	if len(all) != 1 || all[0].Event != "takeover" || all[0].Node != "b" || all[0].Ended.Node != "a" || !strings.Contains(all[0].Text, "nothing ran for") {
 		t.Errorf("told %+v", all)
+	}
+	if mail, err := os.ReadFile(dir + "/mail"); err != nil || !strings.HasPrefix(string(mail), "Subject: understudy\n\ns0000: b has taken over from a ") {
+		t.Errorf("mail: %q, %v", mail, err)
 	}
 }
