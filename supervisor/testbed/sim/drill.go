@@ -50,6 +50,10 @@ func (dr *drill) hold() {
 		dr.drillFailback(name, v, first)
 		return
 	}
+	if dr.stream(fmt.Sprint("stops ", time.Since(dr.began))).IntN(3) == 0 {
+		dr.drillStop(name, v)
+		return
+	}
 	node, ok := dr.backsOff(name, v)
 	if !ok {
 		return
@@ -83,6 +87,23 @@ func (dr *drill) hold() {
 	}
 	dr.soon(dr.plan.Timeout, func() bool { return false })
 	dr.operator.takeBack(name, e.ID)
+}
+
+// drillStop has a service stopped everywhere, and looks that it is, and stays so. Afterwards all that is paused is resumed.
+func (dr *drill) drillStop(name string, v *serviceView) {
+	dr.mu.Lock()
+	runs := dr.check.running(name) && !v.paused
+	dr.mu.Unlock()
+	if !runs || !dr.operator.stop(name) {
+		return
+	}
+	limit := dr.plan.stopping() + dr.plan.Timeout + dr.plan.heardWithin() + 5*time.Second
+	if !dr.soon(limit, func() bool { return !v.lock.there && !dr.check.running(name) }) {
+		dr.violated("orders", "%s was to be stopped, and was not within %v", name, limit)
+	}
+	if dr.soon(dr.plan.Timeout, func() bool { return v.lock.there }) {
+		dr.violated("orders", "%s was stopped, and a node took it", name)
+	}
 }
 
 // backsOff has the program fail where it is active, and waits until nothing has run there for a while.

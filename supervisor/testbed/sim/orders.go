@@ -85,9 +85,12 @@ func ask(c net.Conn, op jute.Op, request jute.Record) (session int64, err error)
 	return session, refused
 }
 
-// pauseService is an operator's order that nobody is to be promoted, and the one that ends it.
+// pauseService is an operator's order that nobody is to be promoted, or that nobody is to be active, and the one that ends it.
 func (o *operator) pauseService(f Fault) (end func(), done bool) {
 	name := o.plan.services()[f.N%o.plan.Services]
+	if stops := f.N/64%2 == 1 && !o.plan.Calm; stops {
+		return func() { o.order(name, false) }, o.stop(name)
+	}
 	done = o.order(name, true)
 	return func() { o.order(name, false) }, done
 }
@@ -96,6 +99,12 @@ func (o *operator) pauseService(f Fault) (end func(), done bool) {
 func (o *operator) order(service string, paused bool) bool {
 	o.say("operator: %s is to be paused: %v", service, paused)
 	return o.amend(service, -1, election.Control{Paused: paused, By: "operator"})
+}
+
+// stop has a service be active nowhere, until it is resumed.
+func (o *operator) stop(service string) bool {
+	o.say("operator: %s is to be stopped", service)
+	return o.amend(service, -1, election.Control{Paused: true, Stopped: true, By: "operator"})
 }
 
 // orders are what a control znode says, and its version.

@@ -32,6 +32,7 @@ var reachable = []Pair{
 	{"active", "undo failed", "stopping"},
 	{"active", "preferred node back", "stopping"},
 	{"active", "switchover", "stopping"},
+	{"active", "stopped", "stopping"},
 	{"active", "not reachable", "stopping"},
 	{"active", "lock lost", "stopping"},
 	{"active", "lease ending", "stopping"},

@@ -103,6 +103,9 @@ var sabotagesOfTerms = []sabotage{
 	{"do not check for a pause again when the lock is taken", append([]change{
 		{"election/take.go", "	if o.intents != nil {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),", "	if false {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),"},
 	}, pauses...)},
+	{"do not stop what an operator has stopped", []change{
+		{"supervisor/service/intents.go", "	if c.Stopped {\n		return orderStop\n	}\n", ""},
+	}},
 	{"never give a service back to a preferred node", []change{
 		{"supervisor/service/run.go", "			t.obey(watching, ready == nil)\n			preferred = v.rival(preferred)\n", "			t.obey(watching, ready == nil)\n			_ = v.rival(preferred)\n"},
 	}},
