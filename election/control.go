@@ -142,8 +142,8 @@ func (i Intents) Rival(self string, priority int) string {
 	return rival
 }
 
-// preferred parses names such as 10-db-1. The znodes hold no data: their names are enough.
-func preferred(names []string) map[string]int {
+// Priorities parses names such as 10-db-1. The znodes hold no data: their names are enough.
+func Priorities(names []string) map[string]int {
 	all := map[string]int{}
 	for _, name := range names {
 		digits, node, _ := strings.Cut(name, "-")

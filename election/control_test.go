@@ -101,7 +101,7 @@ func TestRivalIsWhoIsPreferredMost(t *testing.T) {
 		{[]string{"7-a"}, "a", 0, ""},
 		{[]string{"x", "-", "9x-b", "-3-b", "999999999999999999999-b"}, "a", 0, ""},
 	} {
-		w := Intents{Preferred: preferred(c.names)}
+		w := Intents{Preferred: Priorities(c.names)}
 		if got := w.Rival(c.self, c.priority); got != c.want {
 			t.Errorf("%v: the rival of %s with %d is %q, want %q", c.names, c.self, c.priority, got, c.want)
 		}

@@ -45,7 +45,7 @@ func (c *ControlZnode) Watch(ctx context.Context, tell func(Intents)) error {
 		}
 		if err == nil {
 			out = drained
-			tell(Intents{ParseControl(control.data), control.stat.Version, preferred(names), drained, by})
+			tell(Intents{ParseControl(control.data), control.stat.Version, Priorities(names), drained, by})
 			err = c.s.await(ctx, control.changed, changed, undrained)
 		} else if unknown(err) {
 			err = again.wait(ctx, c.s.client, err)

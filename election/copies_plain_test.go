@@ -129,7 +129,7 @@ func TestRecordsAndMembersHavePlainNames(t *testing.T) {
 			return nil
 		})
 	})
-	if got := preferred([]string{"10-b", "20--yes", "30-b c"}); len(got) != 1 || got["b"] != 10 {
+	if got := Priorities([]string{"10-b", "20--yes", "30-b c"}); len(got) != 1 || got["b"] != 10 {
 		t.Errorf("%v", got)
 	}
 }

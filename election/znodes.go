@@ -70,6 +70,12 @@ func Notices(root string) string { return path.Join(root, "notices") }
 // Notifier is an ephemeral with the node's name.
 func Notifier(root string) string { return path.Join(root, "notifier") }
 
+// Rolled says how far a command has come that runs on one node after the other, and Rolling belongs to whoever has it run.
+func Rolled(root string) string { return path.Join(root, "roll") }
+
+// Rolling is an ephemeral with the operator's name.
+func Rolling(root string) string { return path.Join(root, "rolling") }
+
 // Node describes a supervisor, in nodes/<node>.
 type Node struct {
 	Node    string `json:"node"`

@@ -72,7 +72,11 @@ func TestNothingIsDoneForAConfigThatAnotherUserWrote(t *testing.T) {
 	tried := 0
 	for words := range configCommands(Root("1", ""), nil) {
 		tried++
-		line := strings.Fields(words + " --config " + at("m.yaml"))
+		before, after, _ := strings.Cut(words, "-- ")
+		line := append(strings.Fields(before), "--config", at("m.yaml"))
+		if after != "" {
+			line = append(line, "--", after)
+		}
 		code, out, errs := says(t, line...)
 		if code != 2 || strings.Count(out+errs, want) != 1 {
 			t.Errorf("%s: code %d, %q %q", words, code, out, errs)
@@ -95,7 +99,7 @@ func TestNothingIsDoneForAConfigThatAnotherUserWrote(t *testing.T) {
 // configCommands are all command lines that take a config.
 func configCommands(cmd *cobra.Command, words []string) func(yield func(string) bool) {
 	needs := map[string]string{ // beside the config
-		"history": "s", "logs": "s", "switchover": "s", "pause": "s", "resume": "s", "stop": "s", "start": "s", "drain": "n", "undrain": "n", "forget": "s", "restart": "s",
+		"history": "s", "logs": "s", "switchover": "s", "pause": "s", "resume": "s", "stop": "s", "start": "s", "drain": "n", "undrain": "n", "roll": "-- true", "forget": "s", "restart": "s",
 		"reload": "s", "reclone": "s --node n", "fence confirm": "s --node n",
 	}
 	return func(yield func(string) bool) {

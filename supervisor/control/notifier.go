@@ -58,7 +58,7 @@ type ledger struct {
 }
 
 func (n *Notifier) look(ctx context.Context, c *Cluster, now time.Time) error {
-	ours, err := c.onDuty(ctx, n.Node)
+	ours, _, err := c.own(ctx, election.Notifier(n.Root), n.Node) // one is on duty
 	if err != nil || !ours {
 		n.seen = nil
 		return err
@@ -127,23 +127,22 @@ func (n *Notifier) events(ctx context.Context, c *Cluster, l *ledger, now time.T
 	return events, nil
 }
 
-// onDuty reports whether this session's node is the one that tells people. Its znode goes with the session.
-func (c *Cluster) onDuty(ctx context.Context, node string) (bool, error) {
-	p := election.Notifier(c.root)
-	z, err := c.read(ctx, p)
+// own makes a znode that goes with this session, unless another session has it. owner is what whoever made it has written.
+func (z znodes) own(ctx context.Context, path, text string) (ours bool, owner string, err error) {
+	n, err := z.read(ctx, path)
 	switch {
 	case err != nil:
-		return false, err
-	case z.exists && z.stat.EphemeralOwner == 0:
-		return false, fmt.Errorf("%s was made by hand, and belongs to no session: delete it", p)
-	case z.exists:
-		return z.stat.EphemeralOwner == c.conn.SessionID(), nil
+		return false, "", err
+	case n.exists && n.stat.EphemeralOwner == 0:
+		return false, "", fmt.Errorf("%s was made by hand, and belongs to no session: delete it", path)
+	case n.exists:
+		return n.stat.EphemeralOwner == z.conn.SessionID(), string(n.data), nil
 	}
-	_, err = ask(ctx, "create "+p, func() (string, error) { return c.conn.Create(p, []byte(node), zk.FlagEphemeral, c.acl) })
+	_, err = ask(ctx, "create "+path, func() (string, error) { return z.conn.Create(path, []byte(text), zk.FlagEphemeral, z.acl) })
 	if errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) { // another was quicker, or no supervisor ever was here
-		return false, nil
+		return false, "another session", nil
 	}
-	return err == nil, err
+	return err == nil, text, err
 }
 
 func (c *Cluster) ledger(ctx context.Context) (*ledger, error) {

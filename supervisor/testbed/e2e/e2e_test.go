@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +64,11 @@ func must(t testing.TB, err error) {
 
 // asking is the flags that make a command speak of the play's cluster.
 func (p *play) asking(words ...string) []string {
-	return append(words, "--zk", strings.Join(p.Options.ZK, ","), "--root", p.Options.Root)
+	end := len(words)
+	if i := slices.Index(words, "--"); i >= 0 {
+		end = i
+	}
+	return slices.Insert(words, end, "--zk", strings.Join(p.Options.ZK, ","), "--root", p.Options.Root)
 }
 
 // ask runs a command that looks at the play's cluster, and reads what it prints as JSON.
