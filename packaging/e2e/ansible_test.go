@@ -31,8 +31,11 @@ type inventory struct {
 	env      []string
 }
 
-// more is what the example leaves out.
-const more = `echo "0123456789abcdef0123456789abcdef" >$0/agent.secret
+// example makes a copy of it in a folder, with a package, and with what it leaves out.
+const example = `cp -r ../ansible/. ../../examples/conf.d/clock.yaml $0
+cp $1 $0/understudy.deb
+mkdir $0/pids
+echo "0123456789abcdef0123456789abcdef" >$0/agent.secret
 printf 'understudy_conf_d=["clock.yaml"]\nunderstudy_secrets=["agent.secret"]\n' >>$0/inventory.ini
 echo 'fencing: {agent: {listen: ":8438", secret_file: /etc/understudy/agent.secret}}' >>$0/understudy.yaml.j2`
 
@@ -40,7 +43,7 @@ func newInventory(t *testing.T) *inventory {
 	t.Helper()
 	deb := file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb")
 	f := &inventory{lab: kit.NewLab(t), dir: t.TempDir()}
-	if err := run(exec.Command("sh", "-ec", "cp -r ../ansible/. $0; cp $1 $0/understudy.deb; mkdir $0/pids; cp ../../examples/conf.d/clock.yaml $0; "+more, f.dir, deb)); err != nil {
+	if err := run(exec.Command("sh", "-ec", example, f.dir, deb)); err != nil {
 		t.Fatal(err)
 	}
 	put := func(name, text string) {
@@ -98,7 +101,8 @@ func (f *inventory) plays(t *testing.T, hosts int, words ...string) (changed boo
 // probes asks the hosts for a page of the service while something is done, 50 times a second. A probe that no host answers has failed.
 func (f *inventory) probes(t *testing.T, during func()) (failed int, longest time.Duration) {
 	t.Helper()
-	client, stop, done := http.Client{Timeout: kit.Soon, Transport: &http.Transport{DisableKeepAlives: true}}, make(chan struct{}), make(chan struct{})
+	client := http.Client{Timeout: kit.Soon, Transport: &http.Transport{DisableKeepAlives: true}}
+	stop, done := make(chan struct{}), make(chan struct{})
 	serves := func(m *machine) bool {
 		answer, err := client.Get("http://" + m.Addr + ":8000/understudy/README.md")
 		if err != nil {
@@ -164,7 +168,8 @@ func TestTheAnsibleRoleMakesAFleetAndUpgradesIt(t *testing.T) {
 		_, err := f.machines[1].try("understudy", "status", "--check")
 		return err == nil
 	})
-	if out := f.machines[0].do(t, "understudy", "check", "--zk"); strings.Count(out, ", follower, tick 500ms") != 2 || strings.Count(out, ", leader, tick 500ms") != 1 {
+	out := f.machines[0].do(t, "understudy", "check", "--zk")
+	if strings.Count(out, ", follower, tick 500ms") != 2 || strings.Count(out, ", leader, tick 500ms") != 1 {
 		t.Errorf("the ensemble is not as the page has it: %s", out)
 	}
 	f.sameAsThePage(t)
