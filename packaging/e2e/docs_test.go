@@ -16,7 +16,7 @@ const (
 )
 
 // Blocks that are typed as written by some test, by the name in the comment before them.
-var typedBlocks = []string{"install", "zookeeper", "run", "instance", "container", "import", "ensemble", "look", "replace", "drain", "back"}
+var typedBlocks = []string{"install", "zookeeper", "run", "instance", "container", "import", "ensemble", "look", "replace", "drain", "back", "ansible"}
 
 // untyped is how the blocks begin that no test here types: the demonstration and upgrades have tests of their own, and
 // `make test` is what CI runs.

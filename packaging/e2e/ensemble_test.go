@@ -16,13 +16,13 @@ import (
 
 const zookeeperDoc = "../../docs/zookeeper.md"
 
-// member is a Debian with what the page about ZooKeeper installs first.
+// member is a Debian with what the page about ZooKeeper installs first, and what Ansible needs on each machine.
 var member image = sync.OnceValues(func() (layers string, err error) {
 	lines, err := typed(zookeeperDoc, "ensemble")
 	if err != nil {
 		return "", err
 	}
-	return installed("member", lines[0])
+	return installed("member", lines[0]+" python3-apt")
 })
 
 func TestAnEnsembleIsMadeAndMendedAsThePageSays(t *testing.T) {

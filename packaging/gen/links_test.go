@@ -13,7 +13,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "packaging/ansible/*.md"} {
 		names, err := filepath.Glob(filepath.Join("..", "..", pattern))
 		if err != nil || len(names) == 0 {
 			t.Fatalf("no pages %s: %v", pattern, err)
