@@ -264,8 +264,8 @@ func (t *term) ended() role.Event {
 	case errors.Is(why, errPreferred):
 		return role.Event{Kind: role.PreferredBack}
 	}
-	if v.copy != nil && t.anew() { // the copies are compared before any is promoted
-		return role.Event{Kind: role.SwitchAsked}
+	if v.copy != nil && t.anew() {
+		return role.Event{Kind: role.RestartAsked}
 	}
 	v.view.showCondition(t.afterwards(), why.Error()+t.forecast())
 	if t.anew() {

@@ -297,7 +297,7 @@ func stepHolding(s State, e Event) (State, bool) {
 		case Ended, Changed:
 			s.Then = Judge
 			return s.to(Stopping), true
-		case SwitchAsked, StopOrdered, PreferredBack:
+		case SwitchAsked, RestartAsked, StopOrdered, PreferredBack:
 			return s.end(e.Kind, Home, true), true
 		case NotReachable:
 			return s.end(e.Kind, GiveUp, true), true
