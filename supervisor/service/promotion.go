@@ -145,7 +145,7 @@ func (p *promotion) demote(ctx context.Context, t *term) bool {
 	if p.promoteTree == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
 		return false
 	}
-	err := errStands
+	err, began := errStands, time.Now()
 	if t.run.programs.Withdraw(ctx, v.conf.Service, t.cut()) { // no client may reach a follower through an address
 		err = v.copy.Demote(ctx, t.claim.Token, p.promoteTree)
 	}
@@ -155,6 +155,9 @@ func (p *promotion) demote(ctx context.Context, t *term) bool {
 	}
 	run, ok := t.run.programs.HandOver()
 	p.demoted = run
+	if ok {
+		t.entry.stopped(time.Time{}, began) // clients may have waited since
+	}
 	return ok
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/replica"
@@ -25,6 +26,29 @@ type movable struct {
 
 func (m *movable) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) { return m, nil }
 func (m *movable) Move(context.Context, uint64, []byte) error                         { return m.move() }
+func (m *movable) Settle(bool)                                                        {}
+
+// Start takes three seconds for demote.
+func (m *movable) Start(ctx context.Context, spec child.Spec) (host.Process, error) {
+	if spec.Argv[0] == "demote" {
+		time.Sleep(3 * time.Second)
+	}
+	return m.recorder.Start(ctx, spec)
+}
+
+// withCopy is a service whose copy runs as a follower in a tree.
+func withCopy(t *testing.T, store replica.Store) (v *Service, tree *movable) {
+	tree = &movable{recorder: &recorder{envs: map[string][]string{}}, move: func() error { return nil }}
+	conf := config.DefaultService("program")
+	conf.Replicated = &config.Replicated{Role: []string{"role"}, Position: []string{"position"}, Interval: time.Second, Timeout: 5 * time.Second}
+	v = made(t, Conf{Service: conf}, func(n *LocalNode) {
+		n.Commands = unit.NewCommands(func() host.Guard { return tree }, func() time.Duration { return time.Hour })
+		n.Copies = func(string, string) replica.Store { return store }
+	})
+	v.copy.begin()
+	time.Sleep(2 * time.Second)
+	return v, tree
+}
 
 type fullStore struct{}
 
@@ -47,16 +71,8 @@ func TestACopyThatWasTakenAndIsNotPromotedIsAskedToEnd(t *testing.T) {
 		"the guardians do not answer":     {fails: errors.New("no answer"), want: role.NoCopy},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			tree := &movable{recorder: &recorder{envs: map[string][]string{}}}
-			conf := config.DefaultService("program")
-			conf.Replicated = &config.Replicated{Role: []string{"role"}, Position: []string{"position"}, Interval: time.Second, Timeout: time.Second}
-			v := made(t, Conf{Service: conf}, func(n *LocalNode) {
-				n.Commands = unit.NewCommands(func() host.Guard { return tree }, func() time.Duration { return time.Hour })
-				n.Copies = func(string, string) replica.Store { return fullStore{} }
-			})
-			v.copy.begin()
+			v, tree := withCopy(t, fullStore{})
 			defer v.Close()
-			time.Sleep(2 * time.Second)
 			program, sess := tree.program, &election.Session{}
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
@@ -88,4 +104,35 @@ func TestACopyThatWasTakenAndIsNotPromotedIsAskedToEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Clients may wait, or be refused, from the moment at which a primary is demoted: for the history nothing runs since.
+func TestThePauseOfADemotionBelongsToTheGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, tree := withCopy(t, noStore{})
+		defer v.Close()
+		v.conf.Replicated.Demote = []string{"demote"}
+		sess := &election.Session{}
+		h := v.testStay(t.Context(), Session{Session: sess, Gate: gateOf(sess)}, tree)
+		h.beginTerm(&election.Claim{Token: 7}, election.Effects{})
+		run, err := v.copy.Hold(t.Context(), tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.term.run.programs = v.unit.Start(t.Context(), h.term.runConfig(run, nil))
+		h.term.promotion.promoteTree = tree
+		time.Sleep(time.Minute)
+		h.term.run.programs.End(errSwitch)
+		h.term.run.why = h.term.run.programs.Wait()
+		began := time.Now()
+		if got := h.Stop(t.Context()); got.Kind != role.Stopped || h.term.promotion.demoted == nil || time.Since(began) != 3*time.Second {
+			t.Fatalf("%v after %v, demoted: %v", got.Kind, time.Since(began), h.term.promotion.demoted)
+		}
+		if got := h.Prove(t.Context()); got.Kind != role.Proved {
+			t.Error(got.Kind)
+		}
+		if ended := v.history.takeOwed().end; !ended.Equal(began) {
+			t.Errorf("it ended %v after demote began", ended.Sub(began))
+		}
+	})
 }
