@@ -46,6 +46,7 @@ type Reason string
 const (
 	StopAsked      Reason = "stop asked"          // the supervisor is to stop, or has the service no more
 	SwitchAsked    Reason = "switchover"          // an operator wants another node to be active
+	RestartAsked   Reason = "restart"             // a primary is to be started again: an operator, or the config, wants that
 	StopOrdered    Reason = "stopped"             // an operator wants no node to be active
 	PreferredBack  Reason = "preferred node back" // a node that is preferred is fit
 	NotReachable   Reason = "not reachable"       // the primary of a replicated service, for other nodes; which follow
@@ -79,7 +80,7 @@ func (r Reason) Word() Reason {
 // Planned reports whether somebody wanted that end. An unknown word counts as unplanned.
 func (r Reason) Planned() bool {
 	switch r.Word() {
-	case StopAsked, SwitchAsked, StopOrdered, PreferredBack, ChildOnce:
+	case StopAsked, SwitchAsked, RestartAsked, StopOrdered, PreferredBack, ChildOnce:
 		return true
 	}
 	return false

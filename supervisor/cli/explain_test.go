@@ -13,10 +13,17 @@ func TestALineOfTheLogIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		`2026-11-29T22:25:57Z [ERROR] understudy: takeover blocked: the previous node's program is not proved dead: service=db`: "`takeover blocked: ",
-		"DOWN: no node can run it now. a cannot take it":                                                                        "`DOWN: no node can run it now`",
-		"the program is restarted all the time":                                                                                 "the program is restarted repeatedly",
-		"no zookeeper server answers":                                                                                           "`no ZooKeeper server of ... answers`",
+		`2026-11-29T22:25:57Z [ERROR] understudy: takeover blocked: the previous node's program is not proved dead: service=db`:                      "`takeover blocked: ",
+		"DOWN: no node can run it now. a cannot take it":                                                                                             "`DOWN: no node can run it now`",
+		"the program is restarted all the time":                                                                                                      "the program is restarted repeatedly",
+		"No node is active yet, because no copy is promoted. The reason on a is: 1 of 2 copies have reported their position (b: it has no position)": "`copies have reported their position`",
+		"n3: follower (it has no position), position 123000 3m12s ago":                                                                               "`it has no position`",
+		"c: unknown (it has reported nothing)":                                                                                                       "`it has reported nothing`",
+		"b: it has lost data: its position is 10, and was 12":                                                                                        "`it has lost data`",
+		"the copy on b may have newer data than that on a: it may have followed the lost primary":                                                    "`may have newer data than that on`",
+		"it is stopped until another copy is promoted: reclone has not succeeded":                                                                    "`it is stopped until another",
+		"b is unfit: its copy cannot follow the primary: follow: exit code 1":                                                                        "`its copy cannot follow",
+		"no zookeeper server answers":                                                                                                                "`no ZooKeeper server of ... answers`",
 	} {
 		rows := explained(string(page), text)
 		if len(rows) == 0 || !strings.HasPrefix(rows[0].what, want) || rows[0].means == "" || rows[0].do == "" || strings.Contains(rows[0].do, "](") {

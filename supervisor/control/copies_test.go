@@ -120,6 +120,10 @@ func TestBeforeTheFirstPromotionStatusShowsWhatEachCopyHas(t *testing.T) {
 	if !strings.Contains(first.What, why) || first.Hint != "Start the nodes that are missing. If they are lost, choose the copy to begin with:" || strings.Join(first.Do.Words, " ") != "understudy switchover db --to NODE --first" {
 		t.Errorf("%+v", first)
 	}
+	_, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "b"})
+	if want := "refused: no node is active; the first node that can takes over without an order: a, b, d are standby, " + why + " (--to NODE --first begins with NODE's copy)"; err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
 	for to, want := range map[string]string{
 		"b": "", "a": "the copy on a has no data, and that on b has some (--force promotes it all the same)", "c": "an unknown node",
 	} {

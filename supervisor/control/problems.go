@@ -124,7 +124,11 @@ func whole(v ServiceStatus) (problems []Problem) {
 	case v.Active == "" && able && unpromoted != "":
 		hint, do := "", Remedy{}
 		if v.First {
-			hint, do = "Start the nodes that are missing. If they are lost, choose the copy to begin with:", remedy("understudy switchover", "", v.Service, "--to", "NODE")
+			hint = "Remove that reason. If that cannot be, choose the copy to begin with:"
+			if strings.Contains(unpromoted, NothingReported) {
+				hint = "Start the nodes that are missing. If they are lost, choose the copy to begin with:"
+			}
+			do = remedy("understudy switchover", "", v.Service, "--to", "NODE")
 			if len(do.Words) > 0 {
 				do.Words = append(do.Words, "--first")
 			}

@@ -66,6 +66,16 @@ func TestTheReasonWhyNoCopyIsPromotedIsTold(t *testing.T) {
 	if got := words(v); len(got) != 1 || !strings.Contains(got[0], "No node is active yet, because no copy is promoted. The reason on b is: "+why+".") {
 		t.Errorf("got %q", got)
 	}
+	v.First = true
+	for reason, want := range map[string]string{
+		"c: " + NothingReported: "Start the nodes that are missing. If they are lost, choose the copy to begin with:",
+		why:                     "Remove that reason. If that cannot be, choose the copy to begin with:",
+	} {
+		v.Members[1].Why = reason
+		if got := Problems(v, time.Now())[0].Hint; got != want {
+			t.Errorf("%s: %q", reason, got)
+		}
+	}
 	v.Members[1].Demoted, v.Members[1].Why = true, "not preferred any more"
 	if got := words(v); len(got) != 1 || !strings.Contains(got[0], "A standby is about to take it.") {
 		t.Errorf("got %q", got)

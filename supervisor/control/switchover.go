@@ -49,6 +49,7 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 	}
 	forced := h.Force && h.To != ""
 	able := slices.ContainsFunc(v.Members, func(m MemberStatus) bool { return m.Node != v.Active && fit(m) })
+	choose := map[bool]string{true: "--first begins with NODE's copy", false: "--force promotes NODE whatever data it has"}[first]
 	switch {
 	case v.Paused:
 		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
@@ -56,7 +57,7 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 		return v, refused("no node is active yet: %s is about to be", v.Lock)
 	case v.Active == "" && forced && copies != nil:
 	case v.Active == "" && able && copies != nil:
-		return v, refused("no node is active; the first node that can takes over without an order: %s (--to NODE --force promotes NODE whatever data it has)", others(v))
+		return v, refused("no node is active; the first node that can takes over without an order: %s (--to NODE %s)", others(v), choose)
 	case v.Active == "" && able:
 		return v, refused("no node is active; the first node that can takes over without an order")
 	case v.Active == "" && !forced:
@@ -203,15 +204,22 @@ func names(members []MemberStatus) (all []string) {
 
 func others(v ServiceStatus) string {
 	var all []string
+	nodes := map[string][]string{} // that are the same, for the same reason
 	for _, m := range v.Members {
 		if m.Node != v.Active {
-			all = append(all, m.Node+" is "+string(m.Role)+because(m))
+			words := string(m.Role) + because(m)
+			nodes[words] = append(nodes[words], m.Node)
 		}
 	}
-	if len(all) == 0 {
-		return "no other node has it"
+	for words, same := range nodes {
+		is := " is "
+		if len(same) > 1 {
+			is = " are "
+		}
+		all = append(all, strings.Join(same, ", ")+is+words)
 	}
-	return strings.Join(all, "; ")
+	slices.Sort(all)
+	return cmp.Or(strings.Join(all, "; "), "no other node has it")
 }
 
 // Switchover orders a handover, and waits until another node is active, or until ctx ends: then the order is taken back if

@@ -133,7 +133,7 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 		return false
 	}
 	l.following, l.follows = active, failing{}
-	c.log.Info("this node's copy follows the primary", "active", active.Node, "address", active.Address, "token", active.Token)
+	c.log.Info("this node's copy was told to follow the primary", "active", active.Node, "address", active.Address, "token", active.Token)
 	return true
 }
 

@@ -160,9 +160,9 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 		return err
 	}
 	if way == byReclone {
-		c.log.Warn("this node's copy is cloned from the primary: its data is replaced", "active", active.Node, "address", active.Address)
+		c.log.Warn("cloning this node's copy from the primary, to replace its data", "active", active.Node, "address", active.Address)
 	} else {
-		c.log.Info("this node's copy is prepared to follow the primary", "active", active.Node, "address", active.Address)
+		c.log.Info("preparing this node's copy to follow the primary", "active", active.Node, "address", active.Address)
 	}
 	c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: way + " runs, to have it follow " + active.Node} })
 	running, enough := context.WithCancel(ctx)

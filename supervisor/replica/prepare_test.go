@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/supervisor/config"
 )
 
@@ -286,6 +288,25 @@ func TestTheNextPrimaryIsFollowedAtOnce(t *testing.T) {
 		settles(t, s, 100*time.Millisecond, "follow 10.0.0.3")
 		if got := c.Shown(); got.Why != "" {
 			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A line of the log tells of what is the case: what is only ordered, or about to be tried, is not done.
+func TestTheLogTellsOfNothingThatIsNotDoneYet(t *testing.T) {
+	followsWith(t, reclones, nil, func(t *testing.T, s *stage, c *Copy) {
+		var log strings.Builder
+		c.log = hclog.New(&hclog.LoggerOptions{Output: &log})
+		s.is(false, "")
+		c.Learn(other)
+		time.Sleep(2 * time.Second)
+		s.ends("role", 1)
+		s.ends("reclone", unchanged)
+		settles(t, s, 5*time.Second, "start, follow 10.0.0.2, prepare 10.0.0.2, start, reclone 10.0.0.2, reclone 10.0.0.2")
+		for _, early := range []string{"copy follows", "is prepared", "is cloned"} {
+			if strings.Contains(log.String(), early) {
+				t.Errorf("%s: %s", early, log.String())
+			}
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -30,8 +31,9 @@ type recorder struct {
 	host.Guard
 	host.Tree
 
-	mu   sync.Mutex // guards the fields below
-	envs map[string][]string
+	mu      sync.Mutex // guards the fields below
+	envs    map[string][]string
+	program *spawned // the newest
 
 	read  func(node string) (election.CopyReport, bool) // a report, as it is in ZooKeeper
 	forge func(node string, report any)                 // writes one
@@ -59,7 +61,9 @@ func (r *recorder) Start(_ context.Context, spec child.Spec) (host.Process, erro
 		return !strings.HasPrefix(v, "UNDERSTUDY_ACTIVE_") && !strings.HasPrefix(v, "UNDERSTUDY_TOKEN=")
 	})...)
 	p := &spawned{done: make(chan struct{})}
-	if name != "program" {
+	if name == "program" {
+		r.program = p
+	} else {
 		p.end()
 	}
 	return p, nil
@@ -77,8 +81,9 @@ func (r *recorder) take() map[string][]string {
 func (*recorder) Strays() ([]child.Stray, error) { return nil, nil }
 
 type spawned struct {
-	once sync.Once
-	done chan struct{}
+	once  sync.Once
+	done  chan struct{}
+	asked atomic.Bool // to end
 }
 
 func (p *spawned) end()                            { p.once.Do(func() { close(p.done) }) }
@@ -86,7 +91,7 @@ func (p *spawned) Pid() int                        { return 7 }
 func (p *spawned) Done() <-chan struct{}           { return p.done }
 func (p *spawned) AskLeftovers(syscall.Signal) int { return 0 }
 func (p *spawned) Kill(context.Context) error      { p.end(); return nil }
-func (p *spawned) Signal(syscall.Signal) error     { p.end(); return nil }
+func (p *spawned) Signal(syscall.Signal) error     { p.asked.Store(true); p.end(); return nil }
 func (p *spawned) Wait(ctx context.Context) (child.ExitStatus, error) {
 	select {
 	case <-p.done:

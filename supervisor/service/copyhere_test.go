@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/config"
 	"understudy/supervisor/copies"
 	"understudy/supervisor/unit"
 )
@@ -78,6 +79,18 @@ func TestANodeWhoseCopyCannotFollowIsUnfit(t *testing.T) {
 		v.view.fails = func() string { return fails }
 		if m := v.view.member(); m.Health != want.Health || m.Why != want.Why {
 			t.Errorf("%q: %s, %s", fails, m.Health, m.Why)
+		}
+	}
+}
+
+// The history tells an operator's restart of a primary, after which its copy is promoted again as a rule, from a switchover.
+func TestARestartOfAPrimaryIsNoSwitchoverToTheHistory(t *testing.T) {
+	for why, want := range map[error]election.Reason{errSwitch: election.SwitchAsked, errRestart: election.RestartAsked, unit.ErrChanged: election.RestartAsked} {
+		v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
+		h := v.testStay(t.Context(), Session{}, nil)
+		h.term.run.why = why
+		if got := h.term.ended().Kind.Why(); got != want || !got.Planned() {
+			t.Errorf("%v: %q", why, got)
 		}
 	}
 }

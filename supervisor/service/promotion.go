@@ -32,7 +32,13 @@ func (p *promotion) take(ctx context.Context, t *term) role.Event {
 		return role.Event{Kind: role.Armed}
 	}
 	p.spares = false
-	run, err := v.copy.Hold(ctx, t.tree)
+	holding, enough := linger(ctx, ctx.Done(), holdPatience) // what is not given to the term cannot be asked to end
+	defer enough()
+	run, err := v.copy.Hold(holding, t.tree)
+	p.run = run
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err == nil {
 		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.cand.Paths()))
 	}
@@ -45,14 +51,9 @@ func (p *promotion) take(ctx context.Context, t *term) role.Event {
 	if err == nil {
 		err = t.claim.Promotes(ctx, v.copyAddress(v.conf))
 	}
-	if err == nil {
-		p.run = run
-		return role.Event{Kind: role.Armed}
-	}
-	if run != nil {
-		run.Discard()
-	}
 	switch {
+	case err == nil:
+		return role.Event{Kind: role.Armed}
 	case ctx.Err() != nil:
 		return t.over(ctx)
 	case errors.Is(err, election.ErrLost):
@@ -63,6 +64,20 @@ func (p *promotion) take(ctx context.Context, t *term) role.Event {
 	v.log.Error("this node's copy cannot be promoted", "error", err)
 	v.mem.story.failure = err.Error()
 	return role.Event{Kind: role.NoCopy}
+}
+
+// stops makes a run of a copy that is not promoted after all, for Stop: killed, it may come back with less than it has told the others.
+func (p *promotion) stops(ctx context.Context, t *stay) {
+	v, run := t.v, p.run
+	if run == nil {
+		return
+	}
+	p.run = nil
+	programs := v.unit.Start(context.WithoutCancel(ctx), t.term.runConfig(run, nil))
+	programs.End(errNoCopy)
+	_ = programs.Wait()
+	t.term.run.programs = programs
+	v.step.Store(&step{atMost: t.bound(role.Stopping)})
 }
 
 // promotes adds to a run what promotes the copy.
@@ -130,7 +145,7 @@ func (p *promotion) demote(ctx context.Context, t *term) bool {
 	if p.promoteTree == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
 		return false
 	}
-	err := errStands
+	err, began := errStands, time.Now()
 	if t.run.programs.Withdraw(ctx, v.conf.Service, t.cut()) { // no client may reach a follower through an address
 		err = v.copy.Demote(ctx, t.claim.Token, p.promoteTree)
 	}
@@ -140,6 +155,9 @@ func (p *promotion) demote(ctx context.Context, t *term) bool {
 	}
 	run, ok := t.run.programs.HandOver()
 	p.demoted = run
+	if ok {
+		t.entry.stopped(time.Time{}, began) // clients may have waited since
+	}
 	return ok
 }
 

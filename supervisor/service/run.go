@@ -264,8 +264,8 @@ func (t *term) ended() role.Event {
 	case errors.Is(why, errPreferred):
 		return role.Event{Kind: role.PreferredBack}
 	}
-	if v.copy != nil && t.anew() { // the copies are compared before any is promoted
-		return role.Event{Kind: role.SwitchAsked}
+	if v.copy != nil && t.anew() {
+		return role.Event{Kind: role.RestartAsked}
 	}
 	v.view.showCondition(t.afterwards(), why.Error()+t.forecast())
 	if t.anew() {
@@ -323,6 +323,7 @@ func (t *stay) HandOver(context.Context) role.Event {
 
 // Stop asks the programs to end, and waits for that as long as it may. If another event ends the term meanwhile, Stop reports it.
 func (t *stay) Stop(ctx context.Context) role.Event {
+	t.term.promotion.stops(ctx, t)
 	if t.term.run.programs == nil { // the term ended before anything was started
 		return role.Event{Kind: role.Stopped}
 	}

@@ -35,8 +35,8 @@ func from(t *testing.T, p Place, events ...EventKind) (State, []Place) {
 	return s, h.places[len(way)+1:]
 }
 
-// What may end a term at any moment ends it in the same way everywhere: its programs are asked to end if they run and there is time for
-// that, killed otherwise; then that is proved, undone, and the lock given back.
+// What may end a term at any moment ends it in the same way everywhere: its programs are asked to end if they run, or a copy
+// was taken to be promoted, and there is time for that, killed otherwise; then that is proved, undone, and the lock given back.
 func TestWhatEndsATermEndsItEverywhere(t *testing.T) {
 	for _, p := range []Place{Fencing, Arming, Running, Stopping, Clearing, Judging, Waiting} {
 		for why, cause := range map[EventKind]EventKind{
@@ -46,7 +46,7 @@ func TestWhatEndsATermEndsItEverywhere(t *testing.T) {
 				continue // they are handed over
 			}
 			rest, want := []EventKind{Proved, Settled, Released, Recorded}, []Place{Proving, Undoing, Releasing, Recording}
-			if p == Running && why != LockLost && why != LeaseOver && why != Expired {
+			if (p == Running || p == Arming) && why != LockLost && why != LeaseOver && why != Expired {
 				rest, want = append([]EventKind{Stopped}, rest...), append([]Place{Stopping}, want...)
 			}
 			if why != StopAsked && why != HandAsked { // else the stay is over

@@ -35,6 +35,7 @@ const (
 	Ended   // a program ended by itself, or does not work
 	Changed // the config or an operator requires a new start
 	SwitchAsked
+	RestartAsked // a primary is started again once the copies were compared
 	StopOrdered
 	PreferredBack
 	NotReachable // other nodes do not reach the primary of a replicated service
@@ -63,8 +64,8 @@ const (
 var kindNames = [Kinds]string{
 	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Unsettled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble", "Reordered",
 	"HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "PreviousDead", "PreviousAlive", "PauseAsked",
-	"Armed", "Unarmed", "NoCopy", "Behind", "Ended", "Changed", "SwitchAsked", "StopOrdered", "PreferredBack", "NotReachable", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
-	"HandAsked", "Outlasted", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
+	"Armed", "Unarmed", "NoCopy", "Behind", "Ended", "Changed", "SwitchAsked", "RestartAsked", "StopOrdered", "PreferredBack", "NotReachable", "LockLost",
+	"LeaseEnding", "LeaseOver", "Expired", "StopAsked", "HandAsked", "Outlasted", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
 }
 
 func (k EventKind) String() string { return kindNames[k] }

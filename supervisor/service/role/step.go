@@ -287,17 +287,17 @@ func stepHolding(s State, e Event) (State, bool) {
 		case Armed:
 			return s.to(Running), true
 		case Unarmed, Behind:
-			return s.end(e.Kind, Home, false), true
+			return s.end(e.Kind, Home, true), true
 		case NoCopy:
-			return s.end(e.Kind, GiveUp, false), true
+			return s.end(e.Kind, GiveUp, true), true
 		}
-		return s.ended(e.Kind, false)
+		return s.ended(e.Kind, true) // a copy may have been taken
 	case Running:
 		switch e.Kind {
 		case Ended, Changed:
 			s.Then = Judge
 			return s.to(Stopping), true
-		case SwitchAsked, StopOrdered, PreferredBack:
+		case SwitchAsked, RestartAsked, StopOrdered, PreferredBack:
 			return s.end(e.Kind, Home, true), true
 		case NotReachable:
 			return s.end(e.Kind, GiveUp, true), true

@@ -102,7 +102,7 @@ func postgresTrio(t *testing.T) *trio {
 	return r
 }
 
-const cloned = "this node's copy is cloned from the primary"
+const cloned = "cloning this node's copy from the primary"
 
 // P1: at most one copy of PostgreSQL is promoted, and each commit that was acknowledged is kept through every kind of failover.
 func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {

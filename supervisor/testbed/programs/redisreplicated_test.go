@@ -150,6 +150,11 @@ func TestAPrimaryOfRedisIsRestartedWhereItIs(t *testing.T) {
 	if now := r.heads(f); len(now) != 1 || slices.Equal(now, before) {
 		t.Errorf("%s was restarted, and its server was %v, and is %v", f.Name, before, now)
 	}
+	before = r.heads(f)
+	r.order(t, "reclone", r.service, "--node", f.Name, "--yes")
+	if now := r.heads(f); slices.Equal(now, before) || !r.sups[f.Name].Says("this node's copy can follow the primary: service=redis by=reclone") {
+		t.Errorf("%s was cloned, and its server was %v, and is %v", f.Name, before, now)
+	}
 	if now := r.primary(t); now != p {
 		t.Errorf("%s was the primary, and %s is", p.Name, now.Name)
 	}
