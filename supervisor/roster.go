@@ -51,7 +51,7 @@ func (r *roster) apply(services []service.Conf) (added, changed, removed []strin
 		case i < 0:
 			r.add(conf).Show()
 			added = append(added, conf.Name)
-		case (r.services[i].Given().Replicated == nil) != (conf.Replicated == nil): // its program is started in another way
+		case unlike(r.services[i].Given(), conf): // its program is started in another way
 			r.services[i].Remove()
 			r.add(conf).Show()
 			changed = append(changed, conf.Name)
@@ -67,6 +67,11 @@ func (r *roster) apply(services []service.Conf) (added, changed, removed []strin
 		}
 	}
 	return added, changed, removed
+}
+
+// unlike reports whether the programs of a service are started in another way.
+func unlike(a, b service.Conf) bool {
+	return (a.Replicated == nil) != (b.Replicated == nil) || (a.Warm == nil) != (b.Warm == nil)
 }
 
 // reinstate gives each service its record in the envelope. A running one that is not in the config any more is stopped as if it

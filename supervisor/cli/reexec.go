@@ -92,8 +92,12 @@ func goesOnCommand() *cobra.Command {
 					return err
 				}
 				for _, name := range slices.Sorted(maps.Keys(c.Services)) {
-					if c.Services[name].Replicated != nil {
-						return fmt.Errorf("%s is replicated, and copies cannot be handed over: restart the supervisor instead (systemctl restart understudy)", name)
+					if s := c.Services[name]; s.Replicated != nil {
+						kind := "replicated"
+						if s.Warm != nil {
+							kind = "warm"
+						}
+						return fmt.Errorf("%s is "+kind+", and copies cannot be handed over: restart the supervisor instead (systemctl restart understudy)", name)
 					}
 				}
 				p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, c.ZooKeeper.Name, servers(c.Config))

@@ -190,6 +190,12 @@ func (s *machineCheck) service(p path, w written) {
 			s.run(at.key("seen_by").key("exec"), r.SeenBy.Exec, w.Program)
 		}
 	}
+	if o := w.Warm; o != nil {
+		at := p.key("warm")
+		s.run(at.key("promote").key("exec"), o.Promote.Exec, w.Program)
+		s.run(at.key("demote").key("exec"), o.Demote.Exec, w.Program)
+		s.run(at.key("role"), o.Role, w.Program)
+	}
 	hooks := p.key("hooks")
 	for i, hook := range w.Hooks.all() {
 		s.command(hooks.key(hookNames[i]).key("command"), hook.Command, w.Program)

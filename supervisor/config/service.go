@@ -24,7 +24,8 @@ type Service struct {
 	Restart      Restart       `yaml:"restart" doc:"What to do if a process ends without an order."`
 	Health       HealthCheck   `yaml:"health,omitempty" doc:"A check of the running service. If it fails, the service is restarted here, and after restart.give_up_after failures given to another node."`
 	Precheck     Precheck      `yaml:"precheck,omitempty" doc:"A check on a standby. While it fails, the node does not wait for the lock."`
-	Replicated   *Replicated   `yaml:"replicated,omitempty" doc:"The program runs on every node that has the service, and one copy is promoted."`
+	Replicated   *Replicated   `yaml:"replicated,omitempty" doc:"The program runs on every node that has the service, and one copy is promoted."` // of a warm service as well, once it is read
+	Warm         *Warm         `yaml:"warm,omitempty" doc:"The program runs on every node that may have the service, and the one on the active node is promoted."`
 	Hooks        Hooks         `yaml:"hooks,omitempty" doc:"Commands that run when the service's state changes on this node."`
 	Fencing      Fencing       `yaml:"fencing" doc:"How to make sure that the previous active node is dead when nothing else proves it."`
 }
@@ -74,6 +75,7 @@ func (w written) check(p place) {
 	s.Health.check(p.key("health"))
 	s.Precheck.check(p.key("precheck"))
 	s.Replicated.check(p.key("replicated"), p, w)
+	s.Warm.check(p.key("warm"), p, w)
 	s.Hooks.check(p.key("hooks"))
 	s.Fencing.check(p.key("fencing"))
 	s.checkSlowness(p)

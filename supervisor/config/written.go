@@ -28,6 +28,9 @@ func (w written) service() Service {
 	if len(s.Processes) == 0 {
 		s.Processes = []Process{{Name: MainProcess, Program: w.Program}}
 	}
+	if s.Warm != nil {
+		s.Replicated = s.Warm.copies()
+	}
 	s.Processes, s.Address = s.withAddresses(), nil
 	for i := range s.Processes {
 		s.Processes[i].tidy()
@@ -80,6 +83,9 @@ func (h *Hooks) all() []*Hook { return []*Hook{&h.OnActive, &h.OnStandby, &h.OnF
 // write is the counterpart of service: with command: where that says it all.
 func (s Service) write() written {
 	w := written{Service: s}
+	if s.Warm != nil {
+		w.Replicated = nil
+	}
 	if len(s.Processes) == 1 && s.Processes[0].plain() {
 		w.Program, w.Processes = s.Processes[0].Program, nil
 		return w

@@ -103,7 +103,7 @@ func (p *posed) Upgrade() service.UpgradeState { return p.finds }
 func TestNoUpgradeWaitsForATreeThatIsNotProvedDead(t *testing.T) {
 	for finds, why := range map[service.UpgradeState]string{
 		service.Stuck: "the program of db is not proved dead;", service.NotUndone: "the effects of db are not undone;",
-		service.Unreleased: "the lock of db cannot be given back;", service.Replicated: "db is replicated; restart this supervisor",
+		service.Unreleased: "the lock of db cannot be given back;", service.Replicated: "db is replicated, or warm; restart this supervisor",
 	} {
 		for _, at := range []step{waiting, endingPassing, letting} {
 			left := false

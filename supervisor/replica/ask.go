@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"understudy/supervisor/child/probe"
@@ -22,8 +23,8 @@ type Active struct {
 	Era, Token          int64
 }
 
-// environ tells commands what the copy on this node is to be, and whom it follows.
-func (a Active) environ(promoted bool) []string {
+// Environ tells commands what the copy on this node is to be, and whom it follows.
+func (a Active) Environ(promoted bool) []string {
 	role := "follower"
 	if promoted {
 		role = "active"
@@ -69,8 +70,14 @@ func (a asking) runFor(ctx context.Context, command config.Command, limit time.D
 	return string(out), code, err
 }
 
+// tells reports whether the copy can be asked what it is.
+func (a asking) tells() bool { return len(a.conf.Replicated.Role) > 0 }
+
 // role asks what the copy is. why says why that is not known.
 func (a asking) role(ctx context.Context) (r CopyRole, why string) {
+	if !a.tells() {
+		return Unknown, ""
+	}
 	said, code, err := a.run(ctx, a.conf.Replicated.Role)
 	switch {
 	case err != nil:
@@ -99,6 +106,9 @@ const nothingLost = "same"
 
 // position asks how far the copy's data goes.
 func (a asking) position(ctx context.Context) answer {
+	if a.conf.Warm != nil {
+		return answer{why: "a warm program has no data"}
+	}
 	said, code, err := a.run(ctx, a.conf.Replicated.Position)
 	switch {
 	case err != nil:
@@ -122,6 +132,17 @@ func (a asking) order(ctx context.Context, command config.Command) error {
 	return failure(a.run(ctx, command))
 }
 
+// give gives an order to the copy, whose first process this is.
+func (a asking) give(ctx context.Context, first host.Process, o config.Order) error {
+	switch method, url := o.Request(); {
+	case o.HTTP != "":
+		return probe.Probe{Kind: probe.KindHTTP, Target: url, Method: method, Token: a.token}.Check(ctx)
+	case o.Signal != 0:
+		return first.Signal(syscall.Signal(o.Signal))
+	}
+	return a.order(ctx, o.Exec)
+}
+
 func failure(said string, code int, err error) error {
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit code %d%s", code, probe.LastLine([]byte(said)))
@@ -138,7 +159,7 @@ func (a asking) bounded(ctx context.Context) (context.Context, context.CancelFun
 
 // until waits until the copy says that it is this.
 func (a asking) until(ctx context.Context, wanted CopyRole) error {
-	for {
+	for a.tells() {
 		if r, _ := a.role(ctx); r == wanted && ctx.Err() == nil {
 			return nil
 		}
@@ -146,6 +167,7 @@ func (a asking) until(ctx context.Context, wanted CopyRole) error {
 			return context.Cause(ctx)
 		}
 	}
+	return nil
 }
 
 // ErrDemoted says that a promoted copy is a follower.

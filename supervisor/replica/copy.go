@@ -54,6 +54,7 @@ type Copy struct {
 	run     *unit.Run        // nil: it does not run as a follower
 	resume  *unit.CarriedRun // the programs that a term has given back
 	closed  bool             // this supervisor ends: no term gets any, or may give any back
+	halted  string           // why it must not run as a follower; "": it may
 	shown   Shown
 	asked   time.Time // when it said last that it has the primary's data
 	state   state
@@ -61,6 +62,9 @@ type Copy struct {
 	outside outside
 	order   *order // of an operator, until it is done; nil: there is none
 }
+
+// Starting is why a warm program that is being started cannot be promoted yet.
+const Starting = "its program is starting"
 
 // Shown is what is known of a follower.
 type Shown struct {
@@ -120,6 +124,7 @@ var (
 	errNotRuns = errors.New("its program does not run")
 	errStale   = errors.New("its tree has ended")
 	errUnread  = errors.New("that is being read")
+	errHalted  = errors.New("it must not run here")
 )
 
 // New makes a copy, which Keep runs.
@@ -128,14 +133,23 @@ func New(cfg Config, conf config.Service) *Copy {
 	c.talk, c.hush = context.WithCancel(context.Background())
 	c.turned, c.turn = context.WithCancel(context.Background())
 	c.unread = errUnread
+	if conf.Warm != nil {
+		c.halted = "it is not known yet whether it may run here"
+	}
 	return c
 }
 
 // restore reads what is known of the data. It may take a while.
 func (c *Copy) restore() {
 	c.mu.Lock()
-	store := c.store()
+	store, warm := c.store(), c.conf.Warm != nil
+	if warm { // it has no data
+		c.unread = nil
+	}
 	c.mu.Unlock()
+	if warm {
+		return
+	}
 	kept, err := load(store, c.cfg.Node, c.cfg.Service)
 	if err != nil {
 		c.log.Error("cannot read which primary this node's copy has followed: it is not promoted until it has followed one", "error", err)
@@ -227,6 +241,54 @@ func (c *Copy) Tree(ctx context.Context) (host.Tree, error) {
 	}
 }
 
+// Ready reports whether a warm program runs as a follower and could be promoted at once, and whether it is being started for that.
+func (c *Copy) Ready() (ready, starting bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held || c.run == nil || wait.Closed(c.run.Done()) {
+		return false, false
+	}
+	up := wait.Closed(c.run.Ready())
+	return up && (len(c.conf.Replicated.Role) == 0 || c.shown.Role == Follower), !up
+}
+
+// stands says that a warm program is ready to be promoted, as far as nobody asks it.
+func (c *Copy) stands(conf config.Service) {
+	if conf.Warm == nil {
+		return
+	}
+	if len(conf.Warm.Role) == 0 {
+		c.show(func(s *Shown) { s.Role, s.Why = Follower, "" })
+	}
+	wait.Poke(c.look)
+	c.cfg.News()
+}
+
+// Halt says why the program must not run as a follower either; "": it may.
+func (c *Copy) Halt(why string) {
+	c.mu.Lock()
+	changed := c.halted != why
+	c.halted = why
+	c.mu.Unlock()
+	if changed {
+		wait.Poke(c.poke)
+	}
+}
+
+// Halted is why it must not run; "": it may.
+func (c *Copy) Halted() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.halted
+}
+
+// Holds reports whether a term has this tree.
+func (c *Copy) Holds(tree host.Tree) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held && c.tree == tree && !c.closed
+}
+
 // Hold gives the tree to a term, with the programs that run in it. Whatever it returns, nothing is started in the tree any more, and the
 // term has to end it, and then to call Free.
 func (c *Copy) Hold(ctx context.Context, tree host.Tree) (*unit.CarriedRun, error) {
@@ -301,7 +363,7 @@ func (c *Copy) forget(lease *unit.Lease) {
 
 // asking are the commands of the copy as it runs now. The caller holds mu.
 func (c *Copy) asking(active Active) asking {
-	return asking{unit: c.cfg.Unit, tree: c.tree, conf: c.conf, env: active.environ(false), token: active.Token}
+	return asking{unit: c.cfg.Unit, tree: c.tree, conf: c.conf, env: active.Environ(false), token: active.Token}
 }
 
 // keepState keeps a state for good: what it is about happens afterwards.

@@ -45,6 +45,11 @@ func (c *Copy) Keep(ctx context.Context) {
 			c.sleep(ctx, treeRetry)
 			continue
 		}
+		if why := c.Halted(); why != "" && !c.resumes() {
+			c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: why} })
+			c.sleep(ctx, endless)
+			continue
+		}
 		if !c.resumes() && !c.prepare(ctx, tree) {
 			continue
 		}
@@ -163,7 +168,7 @@ func (c *Copy) makeTree(ctx context.Context) (host.Tree, error) {
 
 // orderly reports whether the program was stopped to be started again.
 func orderly(why error) bool {
-	return errors.Is(why, unit.ErrChanged) || errors.Is(why, errDiverges) || errors.Is(why, errOrdered) || errors.Is(why, errCannotFollow)
+	return errors.Is(why, unit.ErrChanged) || errors.Is(why, errDiverges) || errors.Is(why, errOrdered) || errors.Is(why, errHalted) || errors.Is(why, errCannotFollow)
 }
 
 // ended reports whether nothing can be started in the tree any more: another node has had it killed, or the guardians were lost.
@@ -227,13 +232,19 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	c.mu.Unlock()
 	c.show(func(s *Shown) { s.Ill = "" }) // that was said of other programs
 	run := c.cfg.Unit.Start(ctx, unit.RunConfig{
-		Tree: tree, Conf: conf.Copy(), Env: Active{}.environ(false), MayStart: func() error { return nil }, Adopt: resume,
+		Tree: tree, Conf: conf.Copy(), Env: Active{}.Environ(false), MayStart: func() error { return nil }, Adopt: resume,
 		Health: func(said string) { c.show(func(s *Shown) { s.Ill = said }) }, Astray: func(string) {},
 	})
 	defer run.Close()
 	c.mu.Lock()
 	c.run = run
 	c.mu.Unlock()
+	if conf.Warm != nil && resume == nil {
+		c.show(func(s *Shown) { s.Role, s.Why = Unknown, Starting })
+	}
+	if resume != nil { // it may have to end, since a term has it no more
+		wait.Poke(c.poke)
+	}
 	orders.run, orders.ready = run, run.Ready()
 	looking, enough := context.WithCancel(ctx)
 	var looks sync.WaitGroup
@@ -255,6 +266,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 			return why
 		case <-orders.ready:
 			orders.started()
+			c.stands(conf)
 			continue
 		case failed := <-orders.checked:
 			orders.reload(failed)
@@ -275,7 +287,9 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 		c.mu.Lock()
 		conf = c.conf
 		c.mu.Unlock()
-		if run.Outdated(conf.Copy()) {
+		if c.Halted() != "" {
+			run.End(errHalted)
+		} else if run.Outdated(conf.Copy()) {
 			run.End(unit.ErrChanged)
 		} else {
 			run.Reconfigure(conf.Copy())

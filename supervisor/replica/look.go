@@ -83,6 +83,9 @@ func (l *looking) look(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
+	if !a.tells() {
+		return true
+	}
 	if role == Primary { // P1
 		l.run.End(errPrimary)
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // Promote makes the copy the primary in a term that has its tree. orders is where promote runs; nil: in the copy's tree.
-func (c *Copy) Promote(token int64, orders host.Tree) func(context.Context) error {
-	return func(ctx context.Context) error {
+func (c *Copy) Promote(token int64, orders host.Tree) func(context.Context, host.Process) error {
+	return func(ctx context.Context, first host.Process) error {
 		a := c.primary(token)
 		ctx, cancel := a.bounded(ctx)
 		defer cancel()
@@ -21,7 +21,7 @@ func (c *Copy) Promote(token int64, orders host.Tree) func(context.Context) erro
 			there.tree = orders
 		}
 		began := time.Now()
-		if err := there.order(ctx, a.conf.Replicated.Promote); err != nil {
+		if err := there.give(ctx, first, a.conf.Promotes()); err != nil {
 			return err
 		}
 		if err := a.until(ctx, Primary); err != nil {
@@ -33,15 +33,20 @@ func (c *Copy) Promote(token int64, orders host.Tree) func(context.Context) erro
 }
 
 // Demote makes the copy a follower, of nobody yet, in a term that has its tree. P1: it is asked what it is once nothing is left in orders
-// that could promote it again.
-func (c *Copy) Demote(ctx context.Context, token int64, orders host.Tree) error {
+// that could promote it again. Where it cannot be asked, its answer counts, and nothing of the promotion is left when it gives that.
+func (c *Copy) Demote(ctx context.Context, token int64, first host.Process, orders host.Tree) error {
 	a := c.primary(token)
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
 	there := a
-	there.tree, there.env = orders, Active{}.environ(false)
+	there.tree, there.env = orders, Active{}.Environ(false)
 	began := time.Now()
-	if err := there.order(ctx, a.conf.Replicated.Demote); err != nil {
+	if !a.tells() { // P1: nobody asks afterwards
+		if err := orders.Kill(ctx); err != nil {
+			return err
+		}
+	}
+	if err := there.give(ctx, first, a.conf.Demotes()); err != nil {
 		return err
 	}
 	if err := orders.End(ctx); err != nil {
@@ -59,7 +64,7 @@ func (c *Copy) primary(token int64) asking {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.asking(Active{Node: c.cfg.Node})
-	a.env, a.token = Active{Node: c.cfg.Node, Address: c.conf.Replicated.Address}.environ(true), token
+	a.env, a.token = Active{Node: c.cfg.Node, Address: c.conf.Replicated.Address}.Environ(true), token
 	return a
 }
 

@@ -266,15 +266,19 @@ func follows(t *testing.T, f func(t *testing.T, s *stage, c *Copy)) {
 
 // followsWith runs a copy with these commands beside the others, and what was kept of it.
 func followsWith(t *testing.T, more config.Replicated, kept []byte, f func(t *testing.T, s *stage, c *Copy)) {
+	conf := config.DefaultService("program")
+	conf.Replicated = &config.Replicated{
+		Role: []string{"role"}, Position: []string{"position"}, Promote: []string{"promote"}, Follow: []string{"follow"}, Demote: []string{"demote"},
+		PositionsFrom: 1, Interval: time.Second, Timeout: 5 * time.Second, Prepare: more.Prepare, Reclone: more.Reclone, Attempts: 2,
+	}
+	keeps(t, conf, kept, f)
+}
+
+func keeps(t *testing.T, conf config.Service, kept []byte, f func(t *testing.T, s *stage, c *Copy)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{position: "5", kept: kept}
 		commands := unit.NewCommands(func() host.Guard { return s }, func() time.Duration { return time.Hour })
 		u := unit.New(unit.Config{Service: "db", Node: "n", Cluster: t.Name(), Logger: hclog.NewNullLogger(), Commands: commands})
-		conf := config.DefaultService("program")
-		conf.Replicated = &config.Replicated{
-			Role: []string{"role"}, Position: []string{"position"}, Promote: []string{"promote"}, Follow: []string{"follow"}, Demote: []string{"demote"},
-			PositionsFrom: 1, Interval: time.Second, Timeout: 5 * time.Second, Prepare: more.Prepare, Reclone: more.Reclone, Attempts: 2,
-		}
 		c := New(Config{
 			Service: "db", Node: "n", Unit: u, Commands: commands, Logger: hclog.NewNullLogger(), News: func() {}, Store: func(string) Store { return s },
 		}, conf)

@@ -41,7 +41,7 @@ func (u UpgradeState) Blocks(name string) string {
 	case Unreleased:
 		return "the lock of " + name + " cannot be given back"
 	case Replicated:
-		return name + " is replicated"
+		return name + " is replicated, or warm"
 	}
 	return ""
 }

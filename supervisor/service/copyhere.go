@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -9,11 +10,12 @@ import (
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/loglimit"
 	"understudy/supervisor/replica"
+	"understudy/supervisor/service/role"
 	"understudy/supervisor/wait"
 )
 
-// A replicated service runs on every node. Here its program is a copy, which a term takes over, with its tree, to promote it. All that
-// this changes for the role machine: the tree of a candidacy is the copy's, a free lock is left to the best copy, and a primary that has
+// A replicated or warm service runs on every node. Here its program is a copy, which a term takes over, with its tree, to promote it. All that
+// a replicated one changes for the role machine: the tree of a candidacy is the copy's, a free lock is left to the best copy, and a primary that has
 // failed is not started again before the copies were compared.
 
 // copyHere is this node's copy, over all sessions.
@@ -23,6 +25,7 @@ type copyHere struct {
 	cease   context.CancelFunc // ends Keep; nil: it has not begun
 	keeps   sync.WaitGroup
 	changed chan struct{} // capacity 1: there is something to tell
+	warm    bool          // it has no data, and nothing is compared
 
 	vacancy int64 // the newest one that the service has seen, since when, and when it warned of it, and how
 	vacant  time.Time
@@ -61,12 +64,65 @@ func newCopyHere(node *LocalNode, conf Conf, v *Service) *copyHere {
 			return &keyfile.Store{Dir: dir, Name: replica.FileName(node.Cluster, node.Self.Node, service), Durable: true}
 		}
 	}
-	c := &copyHere{changed: make(chan struct{}, 1), doubts: loglimit.Line{Log: v.log, Words: "the report of a node's copy is not believed", Window: doubtEvery}}
+	c := &copyHere{warm: conf.Warm != nil, changed: make(chan struct{}, 1), doubts: loglimit.Line{Log: v.log, Words: "the report of a node's copy is not believed", Window: doubtEvery}}
 	c.Copy = replica.New(replica.Config{
-		Service: conf.Name, Node: node.Self.Node, Unit: v.unit, Commands: node.Commands, Logger: v.log, News: func() { wait.Poke(c.changed) },
+		Service: conf.Name, Node: node.Self.Node, Unit: v.unit, Commands: node.Commands, Logger: v.log, News: func() { c.told(v.inbox.news) },
 		Store: func(dir string) replica.Store { return store(conf.Name, dir) },
 	}, conf.Service)
 	return c
+}
+
+// told has what is told of the copy looked at.
+func (c *copyHere) told(n news) {
+	if c.warm {
+		n.wake()
+		return
+	}
+	wait.Poke(c.changed)
+}
+
+// compared reports whether the copies are compared before one is promoted.
+func (c *copyHere) compared() bool { return c != nil && !c.warm }
+
+// cold is why a warm program cannot be promoted at once; "": it can, or there is none.
+func (c *copyHere) cold() (why string, starting bool) {
+	if c == nil || !c.warm {
+		return "", false
+	}
+	ready, starting := c.Ready()
+	if ready {
+		return "", false
+	}
+	return cmp.Or(c.Shown().Why, "its program does not stand by"), starting
+}
+
+// bars reports also whether this node leaves the lock to others until its warm program is ready: nothing would be so sooner. One that does not
+// run at all is started once this node has the lock, if no other one takes that.
+func (c *copyHere) bars(bar role.Bar, why string) (role.Bar, string) {
+	if cold, starting := c.cold(); bar == role.NoBar && starting {
+		return role.Unfit, cold
+	}
+	return bar, why
+}
+
+// unfit is why this node is no good target; "": as far as the copy goes it is one.
+func (c *copyHere) unfit() string {
+	if why := c.Fails(); why != "" {
+		return "its copy cannot follow the primary: " + why
+	}
+	why, _ := c.cold()
+	return why
+}
+
+// halt has a warm program not run at all where it may not be promoted before an operator, or the config, allows it.
+func (c *copyHere) halt(bar role.Bar, stopped bool, why string) {
+	switch {
+	case c == nil, !c.warm, bar == role.Unasked:
+	case stopped, bar == role.Drained, bar == role.Ineligible:
+		c.Halt(why)
+	default:
+		c.Halt("")
+	}
 }
 
 // begin runs the copy, once nothing is left of a previous supervisor's. It runs on over the sessions.

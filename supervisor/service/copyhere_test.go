@@ -74,7 +74,7 @@ func TestANodeWhoseCopyCannotFollowIsUnfit(t *testing.T) {
 	v.view.taken.role, v.view.unpromoted = election.RoleStandby, "1 of 2 copies have reported their position"
 	for fails, want := range map[string]election.Member{
 		"":                  {Health: election.HealthOK, Why: v.view.unpromoted},
-		"role: exit code 1": {Health: election.HealthUnfit, Why: "its copy cannot follow the primary: role: exit code 1"},
+		"role: exit code 1": {Health: election.HealthUnfit, Why: "role: exit code 1"},
 	} {
 		v.view.fails = func() string { return fails }
 		if m := v.view.member(); m.Health != want.Health || m.Why != want.Why {

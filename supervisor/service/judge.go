@@ -60,8 +60,12 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 		v.mem.restarts = before // it is given up when the pause ends, unless it has run well by then
 		t.term.run.held = over
 	}
-	if next.again && v.copy != nil {
+	if next.again && v.copy.compared() {
 		v.log.Info("the copies are compared before one is promoted again")
+		return role.Event{Kind: role.Yielded}
+	}
+	if next.again && t.term.relieved(ctx) {
+		v.log.Info("the program of another node stands by: it is promoted")
 		return role.Event{Kind: role.Yielded}
 	}
 	if next.again {
@@ -73,6 +77,16 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	}
 	v.giveUp(next.why)
 	return role.Event{Kind: over}
+}
+
+// relieved reports whether the warm program of another node could go on in place of the one here, which has failed. One that fails again soon
+// does so on the other node, too, and is started again where it is, after ever longer delays.
+func (t *term) relieved(ctx context.Context) bool {
+	if t.v.copy == nil || len(t.v.mem.restarts.failures) > 1 || t.v.inbox.intents.control().Paused {
+		return false
+	}
+	rivaled, err := t.cand.Members.Rivaled(ctx)
+	return rivaled && err == nil
 }
 
 // after decides after a run that ended for that reason.

@@ -8,6 +8,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/host"
+	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
@@ -36,19 +37,22 @@ func (p *promotion) take(ctx context.Context, t *term) role.Event {
 	defer enough()
 	run, err := v.copy.Hold(holding, t.tree)
 	p.run = run
+	if err != nil && v.copy.warm && v.copy.Holds(t.tree) { // it is started anew, once nothing of it is left
+		err = t.tree.Kill(ctx)
+	}
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
 		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.cand.Paths()))
 	}
-	if err == nil && len(v.conf.Replicated.Demote) > 0 {
+	if err == nil && v.conf.Demotes().Given() {
 		err = p.makeOrders(ctx, t)
 	}
-	if err == nil {
+	if err == nil && !v.copy.warm {
 		err = v.copy.Promoting(t.birth.Ctime, t.claim.Token)
 	}
-	if err == nil {
+	if err == nil && !v.copy.warm {
 		err = t.claim.Promotes(ctx, v.copyAddress(v.conf))
 	}
 	switch {
@@ -88,13 +92,16 @@ func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
 	}
 	p.run = nil
 	cfg.Adopt = run
+	if run == nil {
+		cfg.Env = replica.Active{}.Environ(false)
+	}
 	promote := v.copy.Promote(cfg.Token, p.promoteTree)
-	if run != nil {
-		cfg.Promote = func(ctx context.Context) error {
+	if run != nil || v.copy.warm {
+		cfg.Promote = func(ctx context.Context, first host.Process) error {
 			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 				return err
 			}
-			return promote(ctx)
+			return promote(ctx, first)
 		}
 		cfg.Attend = v.copy.Attend(cfg.Token)
 	} else { // what is started anew is no follower of anybody
@@ -142,12 +149,12 @@ func (p *promotion) makeOrders(ctx context.Context, t *term) error {
 // demote reports whether the copy has become a follower whose programs run on.
 func (p *promotion) demote(ctx context.Context, t *term) bool {
 	v := t.v
-	if p.promoteTree == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
+	if p.promoteTree == nil || !v.conf.Demotes().Given() || !errors.Is(t.run.why, errSwitch) && !errors.Is(t.run.why, errPreferred) {
 		return false
 	}
 	err, began := errStands, time.Now()
 	if t.run.programs.Withdraw(ctx, v.conf.Service, t.cut()) { // no client may reach a follower through an address
-		err = v.copy.Demote(ctx, t.claim.Token, p.promoteTree)
+		err = v.copy.Demote(ctx, t.claim.Token, t.run.programs.First(), p.promoteTree)
 	}
 	if err != nil {
 		v.log.Warn("the primary cannot be demoted, stopping it", "error", err)

@@ -207,8 +207,11 @@ func (t *term) obey(ctx context.Context, ready bool) {
 // ordered returns the operators' order for this activation. A restart forgets all failures.
 func (v *Service) ordered() order {
 	o := v.inbox.intents.ordered(v.mem.story.token)
-	if o == orderRestart {
+	switch o {
+	case orderRestart:
 		v.mem.restarts.reset()
+	case orderStop:
+		v.copy.halt(role.Paused, true, v.inbox.intents.control().Words())
 	}
 	return o
 }
@@ -264,7 +267,7 @@ func (t *term) ended() role.Event {
 	case errors.Is(why, errPreferred):
 		return role.Event{Kind: role.PreferredBack}
 	}
-	if v.copy != nil && t.anew() {
+	if v.copy.compared() && t.anew() { // the copies are compared before any is promoted
 		return role.Event{Kind: role.RestartAsked}
 	}
 	v.view.showCondition(t.afterwards(), why.Error()+t.forecast())

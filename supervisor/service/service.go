@@ -51,7 +51,7 @@ type Service struct {
 	trees      trees
 	undead     undead
 	breadcrumb breadcrumb
-	copy       *copyHere // of a replicated service; nil: it is not one
+	copy       *copyHere // of a replicated or warm service; nil: it is neither
 
 	engaged  bool
 	finds    atomic.Int32      // an UpgradeState; safe
@@ -89,8 +89,10 @@ func New(node *LocalNode, conf Conf) *Service {
 	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
 	v.view = newView(v)
 	if v.copy = newCopyHere(node, conf, v); v.copy != nil {
-		v.view.fails, v.view.copy = v.copy.Fails, v.copy.local
-		v.view.follows = func(w control.ReadWish) string { return v.copy.Follows(w.Lag, w.All) }
+		v.view.fails, v.view.copy = v.copy.unfit, v.copy.local
+		if v.copy.compared() {
+			v.view.follows = func(w control.ReadWish) string { return v.copy.Follows(w.Lag, w.All) }
+		}
 	}
 	return v
 }

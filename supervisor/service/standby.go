@@ -27,7 +27,7 @@ func (t *stay) StandBy(ctx context.Context) role.Event {
 		case over:
 			return e
 		case !free:
-		case t.v.copy != nil:
+		case t.v.copy.compared():
 			if !t.candidacy.leaves() {
 				return role.Event{Kind: role.LockFree}
 			}
@@ -110,6 +110,8 @@ func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over b
 		return bar, role.Event{Kind: role.Reordered}, true
 	}
 	intents, bar, why := v.inbox.bar(v.conf)
+	v.copy.halt(bar, intents.Control.Stopped, why)
+	bar, why = v.copy.bars(bar, why)
 	t.candidacy.intents = intents
 	switch {
 	case bar.Unknown() && v.state.Bar == role.Paused:
@@ -123,7 +125,11 @@ func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over b
 		}
 		return bar, e, false
 	}
-	err := prefer(ctx, t.candidacy.cand, v.mem.preference.priority(time.Now()))
+	priority := v.mem.preference.priority(time.Now())
+	if cold, _ := v.copy.cold(); cold != "" {
+		priority = min(priority, 0)
+	}
+	err := prefer(ctx, t.candidacy.cand, priority)
 	if err != nil {
 		return bar, t.failed(err), true
 	}
@@ -159,6 +165,9 @@ func (t *stay) lockFree(ctx context.Context) (free bool, e role.Event, over bool
 func (c *candidacy) polite() bool {
 	v := c.v
 	rival := v.mem.preference.graceForOthers(time.Now(), c.intents)
+	if cold, _ := v.copy.cold(); cold != "" {
+		rival = graceForAny
+	}
 	patience := rival
 	if bound := v.node.Promises.Bound(v.name); bound > 0 && bound > v.node.Machine.Now() { // it could not start the program yet, and whoever runs it may want its lock back
 		patience = max(rival, election.GoneAfter(c.s.LeaseLength()))

@@ -119,7 +119,9 @@ func TestThePauseOfADemotionBelongsToTheGap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.term.run.programs = v.unit.Start(t.Context(), h.term.runConfig(run, nil))
+		promoted := h.term.runConfig(run, nil)
+		promoted.Promote = func(context.Context, host.Process) error { return nil }
+		h.term.run.programs = v.unit.Start(t.Context(), promoted)
 		h.term.promotion.promoteTree = tree
 		time.Sleep(time.Minute)
 		h.term.run.programs.End(errSwitch)

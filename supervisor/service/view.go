@@ -10,6 +10,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
+	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
 )
 
@@ -23,7 +24,7 @@ type view struct {
 	undead   *undead
 	owed     func() string                 // what is not undone, in words; "": nothing
 	follows  func(control.ReadWish) string // nil: the service is not replicated
-	fails    func() string                 // why the copy here cannot follow the primary; "": it is not known to fail
+	fails    func() string                 // why the copy here could not be promoted soon; "": that is not known
 	copy     func() control.CopyStatus
 	intents  *intents
 
@@ -103,7 +104,7 @@ func (w *view) member() election.Member {
 		if w.note != "" {
 			m.Health, m.Never = election.HealthUnfit, w.never
 		} else if why := w.fails(); why != "" {
-			m.Health, m.Why = election.HealthUnfit, "its copy cannot follow the primary: "+why
+			m.Health, m.Why = election.HealthUnfit, why
 		} else if w.unpromoted != "" {
 			m.Why = w.unpromoted
 		} else if d := w.mem.preference.demotion(time.Now()); d != nil {
@@ -195,6 +196,8 @@ func (w *view) showBar(bar role.Bar, why string) {
 		return
 	case bar == role.NoBar:
 		w.log.Info("this node can take the service again")
+	case why == replica.Starting:
+		w.log.Info("this node can take the service once its program is ready")
 	default:
 		w.log.Warn("this node cannot take the service", "why", why)
 	}

@@ -29,16 +29,16 @@ func (u *Unit) Ask(ctx context.Context, tree host.Tree, about config.Process, co
 // Withdraw stops what was started since the copy was promoted, and undoes its effects. It reports whether nothing is left of that: then the run
 // is that of the copy's program alone. Wait has returned.
 func (r *Run) Withdraw(ctx context.Context, now config.Service, cut Cut) bool {
-	was, s := r.cfg.Adopt, stopping{Run: r, cut: cut}
-	if was == nil || !s.backTo(context.WithoutCancel(ctx), now, len(was.parts)) || s.keeps || r.u.Owes() {
+	was, s := r.follower, stopping{Run: r, cut: cut}
+	if was.parts == 0 || !s.backTo(context.WithoutCancel(ctx), now, was.parts) || s.keeps || r.u.Owes() {
 		return false
 	}
-	for _, socket := range r.sockets[len(was.Sockets):] {
+	for _, socket := range r.sockets[was.sockets:] {
 		r.hearers.Go(func() { _ = socket.Close() })
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.parts, r.sockets = r.parts[:len(was.parts)], r.sockets[:len(was.Sockets)]
+	r.parts, r.sockets = r.parts[:was.parts], r.sockets[:was.sockets]
 	return true
 }
 
@@ -47,7 +47,7 @@ func (r *Run) promote(ctx context.Context) error {
 	if r.cfg.Promote == nil {
 		return nil
 	}
-	if err := r.cfg.Promote(ctx); err != nil {
+	if err := r.cfg.Promote(ctx, r.First()); err != nil {
 		return fmt.Errorf("%w: %w", ErrPromote, err)
 	}
 	if r.cfg.Attend != nil {

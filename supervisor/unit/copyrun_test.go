@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"understudy/supervisor/config"
+	"understudy/supervisor/host"
 )
 
 // promotedOf is a run that has promoted the copy of a follower's run, db, and then done what is behind that.
@@ -27,7 +28,7 @@ func promotedOf(t *testing.T) (u *Unit, cfg RunConfig, s *stage, run *Run) {
 		t.Fatal("the follower is not handed over, or has done what only the primary does")
 	}
 	cfg.Adopt = carried
-	cfg.Promote = func(context.Context) error {
+	cfg.Promote = func(context.Context, host.Process) error {
 		s.say("promote, owes: %v", u.Owes())
 		return nil
 	}
@@ -88,4 +89,58 @@ func TestWhatIsWithdrawnIsUndone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A warm program that does not run is started, and promoted once it is ready. Then all that is behind it begins. It can be demoted as if it had
+// run before.
+func TestAWarmProgramThatDoesNotRunIsStartedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, cfg, s := played(t)
+		all := cfg.Conf.Processes
+		cfg.Conf.Replicated, cfg.Conf.Processes = &config.Replicated{}, []config.Process{all[1], all[0], all[2]}
+		cfg.Promote = func(_ context.Context, first host.Process) error {
+			s.say("promote, of a process: %v", first != nil)
+			return nil
+		}
+		run := u.Start(t.Context(), cfg)
+		<-run.Ready()
+		run.End(nil)
+		_ = run.Wait()
+		const want = "start db, promote, of a process: true, owe 7, start vip, start web, start hook, kill hook"
+		if got := strings.Join(s.heard(), ", "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if done := run.Withdraw(t.Context(), cfg.Conf, Cut{}); !done || u.Owes() {
+			t.Errorf("withdrawn: %v, owes: %v", done, u.Owes())
+		}
+		if carried, ok := run.HandOver(); !ok || len(carried.parts) != 1 || carried.parts[0].Name != "db" {
+			t.Errorf("handed over: %v, %+v", ok, carried)
+		}
+		run.Close()
+		u.Close()
+	})
+}
+
+// P1: a run that ends before the program has said that it is promoted is never handed over: it may be promoted later.
+func TestAProgramThatIsAboutToBePromotedIsNotHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, cfg, _ := played(t)
+		cfg.Conf.Replicated, cfg.Conf.Processes = &config.Replicated{}, cfg.Conf.Processes[1:2]
+		asked := make(chan struct{})
+		cfg.Promote = func(ctx context.Context, _ host.Process) error {
+			close(asked)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		run := u.Start(t.Context(), cfg)
+		<-asked
+		run.End(errors.New("switchover"))
+		_ = run.Wait()
+		_ = run.Withdraw(t.Context(), cfg.Conf, Cut{})
+		if carried, ok := run.HandOver(); ok {
+			t.Errorf("handed over: %+v", carried)
+		}
+		run.Close()
+		u.Close()
+	})
 }

@@ -29,8 +29,9 @@ type RunConfig struct {
 	Stdin    *os.File // of the programs; nil: /dev/null
 	Env      []string // of the programs, besides
 	// Promote makes the program, which is ready, a primary, and Attend looks whether it stays one until ctx ends. nil: it is none.
-	Promote, Attend func(ctx context.Context) error
-	Adopt           *CarriedRun // the programs that a previous image of this process has started; nil: none
+	Promote func(ctx context.Context, first host.Process) error
+	Attend  func(ctx context.Context) error
+	Adopt   *CarriedRun // the programs that a previous image of this process has started; nil: none
 	// Health gets the newest health check's fault, Astray the processes that are in other cgroups: "" is none, as at the beginning.
 	// Each gets changes only, from one goroutine at a time.
 	Health, Astray func(said string)
@@ -56,6 +57,7 @@ type Run struct {
 	handed   bool           // another image of this process continues it
 	began    time.Duration  // on the boot clock; 0: in a previous image
 	watch    watch
+	follower counts    // of a copy alone: what it was promoted with
 	owes     bool      // the guardians know how to undo what the programs do
 	left     time.Time // Stop saw the newest program end then; zero: it saw none
 	idle     time.Time // Stop had proved all programs dead then, before it undid the first effects; zero: it had not
@@ -64,6 +66,8 @@ type Run struct {
 	parts   []part     // in the order of their start
 	sockets []*notify.Socket
 }
+
+type counts struct{ parts, sockets int }
 
 // part is a started program.
 type part struct {

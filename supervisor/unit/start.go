@@ -27,8 +27,8 @@ func (r *Run) rise(ctx context.Context) {
 	r.watch.checkUntilEnd(ctx)
 }
 
-// startAll starts the programs in their order, each group once the one before it is ready. A copy runs already: it is promoted first, so that
-// no client reaches a follower, or what is not the primary yet, through an address of the service.
+// startAll starts the programs in their order, each group once the one before it is ready. A copy, which runs already unless it is a warm
+// program's, is promoted first, so that no client reaches a follower, or what is not the primary yet, through an address of the service.
 func (r *Run) startAll(ctx context.Context) error {
 	started := r.started()
 	for _, p := range started {
@@ -40,12 +40,20 @@ func (r *Run) startAll(ctx context.Context) error {
 	case r.cfg.Fault != nil:
 		return &StartError{r.cfg.Fault}
 	}
+	rest := r.cfg.Conf
+	rest.Processes = rest.Processes[len(started):]
+	groups := rest.Groups()
+	if r.cfg.Promote != nil && len(started) == 0 {
+		if err := r.startTogether(ctx, groups[0]); err != nil {
+			return err
+		}
+		groups = groups[1:]
+	}
+	r.follower = counts{len(r.started()), len(r.sockets)}
 	if err := r.promote(ctx); err != nil {
 		return err
 	}
-	rest := r.cfg.Conf
-	rest.Processes = rest.Processes[len(started):]
-	for _, group := range rest.Groups() {
+	for _, group := range groups {
 		if err := r.startTogether(ctx, group); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"unicode"
@@ -32,6 +34,8 @@ type Runner func(ctx context.Context, argv []string) (output []byte, code int, e
 type Probe struct {
 	Kind   Kind
 	Target string   // tcp: host:port; http: a URL
+	Method string   // of an order over http, which only 2xx answers; "": it is a look
+	Token  int64    // of an order
 	Argv   []string // exec
 	Run    Runner   // exec
 }
@@ -124,16 +128,21 @@ func (p Probe) get(ctx context.Context) error {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(to *http.Request, via []*http.Request) error {
 		switch {
-		case to.URL.Host != via[0].URL.Host:
+		case to.URL.Host != via[0].URL.Host, p.Method != "":
 			return http.ErrUseLastResponse // 3xx is an answer; nobody else is asked
 		case len(via) >= 10:
 			return errors.New("it redirects endlessly")
 		}
 		return nil
 	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Target, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, cmp.Or(p.Method, http.MethodGet), p.Target, http.NoBody)
 	if err != nil {
 		return err
+	}
+	most := 399
+	if p.Method != "" {
+		most = 299
+		request.Header.Set("Understudy-Token", strconv.FormatInt(p.Token, 10))
 	}
 	request.Header.Set("User-Agent", "understudy")
 	answer, err := client.Do(request)
@@ -141,7 +150,7 @@ func (p Probe) get(ctx context.Context) error {
 		return err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode < 200 || answer.StatusCode > 399 {
+	if answer.StatusCode < 200 || answer.StatusCode > most {
 		said, _ := io.ReadAll(io.LimitReader(answer.Body, maxBody))
 		return fmt.Errorf("status %d%s", answer.StatusCode, LastLine(said))
 	}

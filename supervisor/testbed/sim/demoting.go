@@ -7,7 +7,9 @@ const (
 	lateCommand   = "late" // what promote or demote leaves behind: it promotes the copy once more, after a while
 )
 
-func (p *Plan) demotes() bool { return p.Replicated && p.Seed/replicatedIn/2%2 == 0 }
+func (p *Plan) demotes() bool {
+	return p.Warm != nil && p.Warm.demotes || p.Replicated && p.Seed/replicatedIn/2%2 == 0
+}
 
 // copyOf is the program of the copy that a tree is about, or nil.
 func (cv *copiesView) copyOf(t *tree) *proc {
@@ -41,7 +43,7 @@ func (cv *copiesView) demoteEnds() int {
 
 // demotes makes a copy a follower of nobody, as a rule. World.mu is held.
 func (cv *copiesView) demotes(p, command *proc) {
-	if !p.copy.primary || cv.rng.IntN(8) == 0 || command.nature.code != 0 && cv.rng.IntN(2) == 0 {
+	if !p.copy.primary || !cv.plan.truthful() && cv.rng.IntN(8) == 0 || command.nature.code != 0 && cv.rng.IntN(2) == 0 {
 		return
 	}
 	cv.check.effects.follows(p.tree)
@@ -58,7 +60,7 @@ func (cv *copiesView) demotes(p, command *proc) {
 
 // lingers has a command leave something behind. World.mu is held.
 func (cv *copiesView) lingers(t *tree, command *proc) {
-	if t.aside == ordersTree && cv.rng.IntN(3) == 0 {
+	if t.aside == ordersTree && !(cv.plan.truthful() && command.program == demoteCommand) && cv.rng.IntN(3) == 0 {
 		_, _ = t.fork(lateCommand, command.token, nature{life: 1 + drawn(cv.rng, cv.plan.Timeout/4), dies: drawn(cv.rng, cv.plan.Dying)})
 	}
 }

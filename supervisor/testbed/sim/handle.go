@@ -77,14 +77,15 @@ func (t *handle) spawn(spec child.Spec, alive bool) (p *proc, said string, err e
 	if !there {
 		return nil, "", inside.ErrNotFound
 	}
-	if w.plan.Replicated {
+	t.standsBy(spec)
+	if w.plan.copied() {
 		said, n.code = w.copies.answer(t.tree, spec, n.code)
 	}
 	p, err = t.fork(spec.Argv[0], tokenOf(spec.Env), n)
 	if err != nil {
 		return nil, "", fmt.Errorf("start in tree %s: %w: %w", t.id.Name, child.ErrLeaseEnded, err)
 	}
-	if p.argv = spec.Argv; w.plan.Replicated {
+	if p.argv = spec.Argv; w.plan.copied() {
 		w.copies.does(t.tree, p, spec)
 	}
 	return p, said, nil

@@ -120,7 +120,7 @@ func (d death) or(p *proc) death {
 // that decides sends heartbeats beside a dead program.
 func (c *checker) ends(v *serviceView) {
 	p := c.w.plan
-	if p.Replicated || v.setBack {
+	if p.copied() || v.setBack {
 		return
 	}
 	longer := p.Regrants || len(c.sessions.meddled) > 0 // a session may outlive the timeout that its node was granted

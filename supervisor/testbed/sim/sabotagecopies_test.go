@@ -25,7 +25,7 @@ var sabotagesOfCopies = []sabotage{
 		copies,
 	}},
 	{"promote a copy without another comparison once its primary is dead", []change{
-		{"supervisor/service/again.go", "	if v.copy == nil || !p.fenced {\n", "	if v.copy == nil || p.fenced || !p.fenced {\n"},
+		{"supervisor/service/again.go", "	if !v.copy.compared() || !p.fenced {\n", "	if !v.copy.compared() || p.fenced || !p.fenced {\n"},
 		copies,
 	}},
 	{"promote a copy though fewer have told than have to", []change{

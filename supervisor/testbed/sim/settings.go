@@ -103,7 +103,8 @@ func (n *node) services(inc *incarnation) []service.Conf {
 			conf.Precheck = config.Precheck{Exec: []string{precheck}, Interval: 2 * p.Timeout, Timeout: limit}
 			conf.Hooks.OnActive = config.Hook{Command: []string{activeHook}, Timeout: limit}
 		}
-		if p.Replicated { // its effects are behind the copy's program
+		p.warm(&conf.Service)
+		if p.copied() { // its effects are behind the copy's program
 			slices.Reverse(conf.Processes)
 		}
 		all = append(all, conf)

@@ -1,0 +1,97 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Warm has the program run on every node that may have the service. The one on the active node is promoted.
+type Warm struct {
+	Promote Order         `yaml:"promote" doc:"What has the program on the active node begin its work. By then it runs, and is ready."`
+	Demote  Order         `yaml:"demote,omitempty" doc:"What has it cease, and stand by. Without it, or if it does not succeed in time, the program is stopped and started again."`
+	Role    Command       `yaml:"role,omitempty,flow" doc:"Exit code 0 if the program stands by, 8 if it is promoted. Anything else means not known. Without it the answers to promote and demote count."`
+	Timeout time.Duration `yaml:"timeout" doc:"How long promote, demote and role may take each."`
+}
+
+func (o *Warm) setDefaults() { o.Timeout = 10 * time.Second }
+
+// Order is how a program is told something: one of the ways is given.
+type Order struct {
+	Exec   Command `yaml:"exec,omitempty,flow" oneof:"way" doc:"A command that does it. It has the token in UNDERSTUDY_TOKEN."`
+	HTTP   string  `yaml:"http,omitempty" oneof:"way" doc:"A URL, with a method before it or POST. It is done once the answer has a status from 200 to 299. The request has the token in the header Understudy-Token."`
+	Signal Signal  `yaml:"signal,omitempty" oneof:"way" doc:"A signal to the first process of the program. Without role it counts as done once it is sent."`
+}
+
+// Request is what HTTP says.
+func (o Order) Request() (method, url string) {
+	method, url, both := strings.Cut(o.HTTP, " ")
+	if !both {
+		method, url = "POST", o.HTTP
+	}
+	return method, strings.TrimSpace(url)
+}
+
+// Given reports whether it says how.
+func (o Order) Given() bool { return len(o.Exec) > 0 || o.HTTP != "" || o.Signal != 0 }
+
+func (o Order) check(p place) {
+	o.Exec.checkGiven(p.key("exec"))
+	if o.HTTP == "" {
+		return
+	}
+	method, url := o.Request()
+	if methods := []string{"POST", "PUT", "PATCH", "DELETE", "GET"}; !slices.Contains(methods, method) {
+		p.key("http").fault("%s is not a method: write one of %s before the URL", quoted(method), oneOf(methods))
+	}
+	checkURL(p.key("http"), url)
+}
+
+// check checks the keys, and refuses what does not go together with a program that runs on every node.
+func (o *Warm) check(p, service place, w written) {
+	if o == nil {
+		return
+	}
+	promote, demote := p.key("promote"), p.key("demote")
+	if !o.Promote.Given() && !slices.ContainsFunc([]string{"exec", "http", "signal"}, func(way string) bool { return promote.key(way).given() }) {
+		promote.fault("does not say how: add http:, signal: or exec:")
+	}
+	if len(o.Promote.Exec) == 0 && o.Promote.Given() && w.Ready.Way() == "" {
+		promote.warn("may come before the program expects it: add ready, which says when it does")
+	}
+	o.Promote.check(promote)
+	o.Demote.check(demote)
+	o.Role.checkGiven(p.key("role"))
+	checkPositive(p.key("timeout"), o.Timeout)
+	if o.Demote.Given() && len(o.Role) == 0 && cmp.Or(o.Promote.Signal, o.Demote.Signal) != 0 { // P1
+		demote.fault("needs role, because a signal has no answer: without it nothing shows that the program has ceased")
+	}
+	if w.Replicated != nil {
+		service.key("replicated").and(p).fault("does not go with warm: it is for copies with data of their own, and promotes one of them, too")
+	}
+	if len(w.Processes) > 0 {
+		service.key("processes").and(p).fault("does not go with warm: write the one program with command")
+	}
+}
+
+// copies is a warm service as one whose copies have no data: nothing is compared, and none follows another one.
+func (o *Warm) copies() *Replicated {
+	return &Replicated{Role: o.Role, Timeout: o.Timeout, Interval: time.Second}
+}
+
+// Promotes and Demotes are how the copy of a service is told what to be.
+func (s Service) Promotes() Order {
+	if s.Warm != nil {
+		return s.Warm.Promote
+	}
+	return Order{Exec: s.Replicated.Promote}
+}
+
+// Demotes is nothing where the copy has to be stopped.
+func (s Service) Demotes() Order {
+	if s.Warm != nil {
+		return s.Warm.Demote
+	}
+	return Order{Exec: s.Replicated.Demote}
+}

@@ -1,0 +1,160 @@
+package programs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/watch"
+)
+
+// loads is how long the programs of docs/warm.md take to start here.
+const loads = 5 * time.Second
+
+// standing is a recipe whose program is a copy of an example's, another one for each host.
+type standing struct {
+	*set
+	v    *watch.Visitor
+	dirs map[*kit.Host]string
+	sups map[*kit.Host]*kit.Supervisor
+}
+
+func newStanding(t *testing.T, name string, takes time.Duration, swaps ...string) *standing {
+	t.Helper()
+	s, vip := recipe(t, name, "ip", "/usr/bin/python3", "ss")
+	w := &standing{set: s, dirs: map[*kit.Host]string{}, sups: map[*kit.Host]*kit.Supervisor{}}
+	script := strings.TrimSuffix(name, "-cold") + ".py"
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", script))
+	must(t, err)
+	for _, h := range s.hosts() {
+		w.dirs[h] = kit.Open(t, t.TempDir())
+		must(t, os.WriteFile(filepath.Join(w.dirs[h], script), text, 0o644))
+		was, dir := "  billing:", "/srv/billing"
+		if script == "warm-signal.py" {
+			was, dir = "  worker:", "/srv/worker"
+		}
+		more := append([]string{was, "  " + s.service + ":", dir, w.dirs[h], "192.0.2.10", vip, "    user: nobody\n", fmt.Sprintf("    user: nobody\n    working_dir: %s\n    env: {LOADS_FOR: %g}\n", w.dirs[h], takes.Seconds())}, swaps...)
+		s.example(t, h, strings.TrimSuffix(script, ".py")+".yaml", more...)
+	}
+	watchBearers(t, vip, s.a, s.b)
+	w.v = watch.NewVisitor(t, "http://"+vip+":8080/", s.Lab.Host(t, "client"))
+	for _, h := range s.hosts() {
+		w.sups[h] = s.start(t, h)
+		if h == s.a {
+			s.role(t, h, "active")
+			w.v.Served(t, h)
+		}
+	}
+	s.role(t, s.b, "standby")
+	return w
+}
+
+// crash kills the program on a host.
+func (w *standing) crash(t *testing.T, h *kit.Host) {
+	t.Helper()
+	pids := kit.Processes("python3", w.dirs[h])
+	if len(pids) != 1 {
+		t.Fatalf("%d programs run on %s", len(pids), h.Name)
+	}
+	kit.Signal(syscall.SIGKILL, pids...)
+}
+
+// A switchover, the death of the program and that of its supervisor cost little where another program is there already, however long it takes
+// to start. Beside it stands what they cost where none is, and where the program needs no time.
+func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
+	cold := []string{"      promote: {http: \"POST http://127.0.0.1:8080/activate\"}\n      demote: {http: \"POST http://127.0.0.1:8080/idle\"}\n", "", "    warm:\n", ""}
+	for _, c := range []struct {
+		name, example string
+		takes         time.Duration
+		swaps         []string
+	}{
+		{"HTTP", "warm-http", loads, nil}, {"signal", "warm-signal", loads, nil},
+		{"cold", "warm-http-cold", loads, cold}, {"at-once", "warm-http-cold", 0, cold},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newStanding(t, c.example, c.takes, c.swaps...)
+			warm := c.swaps == nil
+			w.v.Longest()
+			w.order(t, "switchover", w.service, "--to", "b")
+			switched := w.v.Served(t, w.b)
+			w.role(t, w.a, "standby")
+			w.v.Longest()
+			w.crash(t, w.b)
+			next, other := w.b, w.a
+			if warm {
+				next, other = w.a, w.b
+			}
+			crashed := w.v.Served(t, next)
+			w.role(t, next, "active")
+			w.role(t, other, "standby")
+			w.v.Longest()
+			w.sups[next].Kill9()
+			killed := w.v.Served(t, other)
+			t.Logf("%s: switchover %v, program killed %v, supervisor killed %v", c.name, switched, crashed, killed)
+			for what, gap := range map[string]time.Duration{"switchover": switched, "program": crashed, "supervisor": killed} {
+				if warm && gap > loads/2 {
+					t.Errorf("%s: nobody answered for %v", what, gap)
+				}
+			}
+		})
+	}
+}
+
+// What is stopped runs nowhere, and what is drained not there; a changed command is in force on both nodes, and the service stays where it is.
+func TestAWarmProgramStandsByOnlyWhereItMay(t *testing.T) {
+	w := newStanding(t, "warm-http", 0)
+	run := func(h *kit.Host) bool { return len(kit.Processes("python3", w.dirs[h])) == 1 }
+	if !run(w.a) || !run(w.b) {
+		t.Fatal("it does not stand by")
+	}
+	w.order(t, "drain", "b")
+	kit.Until(t, soon, "it is stopped where it is drained", func() bool { return !run(w.b) && run(w.a) })
+	w.order(t, "undrain", "b")
+	w.role(t, w.b, "standby")
+	w.order(t, "stop", w.service)
+	kit.Until(t, soon, "it is stopped everywhere", func() bool { return !run(w.b) && !run(w.a) })
+	w.order(t, "start", w.service)
+	kit.Until(t, soon, "it stands by again", func() bool { return run(w.b) && run(w.a) })
+	active, other := w.a, w.b
+	kit.Until(t, soon, "it is active again", func() bool {
+		lock, ok := w.Lock(w.service)
+		if lock.Node == "b" {
+			active, other = w.b, w.a
+		}
+		return ok
+	})
+	w.role(t, active, "active")
+	w.role(t, other, "standby")
+	w.v.Served(t, active)
+	was := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...)
+	for _, h := range w.hosts() {
+		text, err := os.ReadFile(w.files[h.Name])
+		must(t, err)
+		must(t, os.WriteFile(w.files[h.Name], []byte(strings.Replace(string(text), "LOADS_FOR: 0", "LOADS_FOR: 0.1", 1)), 0o644))
+	}
+	kit.Until(t, soon, "it is started again on both", func() bool {
+		now := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...)
+		return len(now) == 2 && !slices.Contains(was, now[0]) && !slices.Contains(was, now[1])
+	})
+	w.role(t, active, "active")
+	w.v.Served(t, active)
+	was = kit.Processes("python3", w.dirs[active])
+	w.order(t, "restart", w.service)
+	w.v.Served(t, active)
+	if now := kit.Processes("python3", w.dirs[active]); len(now) != 1 || slices.Contains(was, now[0]) {
+		t.Errorf("it was not restarted where it is: %v, %v", was, now)
+	}
+	w.role(t, other, "standby")
+	w.order(t, "switchover", w.service) // it was started by its term, and ceases all the same
+	was = kit.Processes("python3", w.dirs[active])
+	w.v.Served(t, other)
+	if now := kit.Processes("python3", w.dirs[active]); !slices.Equal(was, now) {
+		t.Errorf("it was not demoted: %v, %v", was, now)
+	}
+}
