@@ -83,8 +83,8 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 		HidePrimary: host(func(f Fault, n *node) (func(), bool) {
 			return ne.copies.hide(ne.serviceOf(f), n, 1+f.N/8%ne.plan.Nodes), true
 		}),
-		BadNotes: host(hf.failDisk),
-		BadUndo:  host(func(f Fault, _ *node) (func(), bool) { return ps.failUndo(f) }),
+		BadNotes: host(hf.failDisk), NamesAway: host(hf.loseNames),
+		BadUndo: host(func(f Fault, _ *node) (func(), bool) { return ps.failUndo(f) }),
 
 		// supervisors and guardians
 		StopSupervisor: supervisor(func(_ Fault, n *node) (func(), bool) {

@@ -55,6 +55,8 @@ func (f Fault) String() string {
 		return fmt.Sprintf("%s: %s, for %v, with %q", f.Kind, node, d, f.with())
 	case BadNotes:
 		return fmt.Sprintf("%s: %s, %s, for %v", f.Kind, node, diskNames[f.N%diskWays], d)
+	case NamesAway:
+		return fmt.Sprintf("%s: %s, %s, for %v", f.Kind, node, f.nameless(), d)
 	case SickHelper:
 		return fmt.Sprintf("%s: %s, for %v", f.Kind, f.ailment(), d)
 	case KeepSession:

@@ -168,6 +168,9 @@ func (g *guardian) closeSession(c guard.Closing) error {
 		if !g.pass() {
 			return newTomb(), nil
 		}
+		if err := g.finds(ctx, &t, address); err != nil {
+			return nil, err
+		}
 		return g.w.net.dial(ctx, g.host.index, serverOf(address), g.gate)
 	}
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {

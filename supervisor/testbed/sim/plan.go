@@ -56,6 +56,7 @@ type Plan struct {
 	Survives    bool          // and a boot of its host does not undo it
 	Replicated  bool          // services run everywhere, and one copy is promoted
 	Seen        config.Quorum // so many followers have to see that they do not reach it; "": they do not look
+	Named       bool          // supervisors find servers by their names
 	Unequal     *unequal      // nil: the configs of nodes do not differ
 	Episodes    []Episode
 	Tell        func(line string) // is told each event, unless nil
@@ -154,6 +155,7 @@ func NewPlan(seed uint64) *Plan {
 	p.commands()
 	p.badNotes()
 	p.otherTools()
+	p.names()
 	return p
 }
 
@@ -291,7 +293,7 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "seed %d: %d nodes on %d hosts, %d services, %d servers, session timeout %v, tick %v (limit %d), latency <= %v, clock drift <= %g, "+
 		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, strangers %v, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v%s\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
 		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Strangers, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
-		p.Programs, p.Helpers, p.grantWords()+p.unequalWords()+p.undoWords()+p.crowdWords()+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
+		p.Programs, p.Helpers, p.grantWords()+p.unequalWords()+p.undoWords()+p.crowdWords()+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", servers by name"}[p.Named]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
 	for n, e := range p.Episodes {
 		if len(e.Faults) == 0 {
 			continue

@@ -12,7 +12,7 @@ type sabotage struct {
 // that, not that the real one keeps them.
 const weak = " *"
 
-var sabotages = slices.Concat(sabotagesOfTerms, sabotagesOfBeats, sabotagesOfCopies)
+var sabotages = slices.Concat(sabotagesOfTerms, sabotagesOfBeats, sabotagesOfCopies, sabotagesOfOthers)
 
 var sabotagesOfTerms = []sabotage{
 	{"skip the breadcrumb", []change{
