@@ -92,7 +92,7 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 			go n.inc.stop()
 			return n.start, true
 		}),
-		FreezeTree: supervisor(hf.freezeTree), RemoveTree: supervisor(hf.removeTrees),
+		FreezeTree: supervisor(hf.freezeTree), RemoveTree: supervisor(hf.removeTrees), MoveProcess: supervisor(hf.moveProcesses),
 		UpgradeSupervisor: supervisor(hf.upgrade),
 		TrapFreeze:        supervisor(hf.setTrap), TrapCrash: supervisor(hf.setTrap), TrapCut: supervisor(hf.setTrap),
 		CrashSupervisor: supervisor(func(_ Fault, n *node) (func(), bool) {

@@ -116,7 +116,7 @@ func (g *guardian) halt(d time.Duration) {
 // treeChanged is a change in a tree that the guardian may be killing.
 func (g *guardian) treeChanged(t *tree) {
 	for b := range g.decider.Dying() {
-		if b.(heldTree).tree == t {
+		if b.(interface{ of() *tree }).of() == t {
 			g.wake()
 			return
 		}

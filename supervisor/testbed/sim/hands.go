@@ -44,6 +44,9 @@ func (h *hands) Open(m *guard.Message) (guard.Box, error) {
 		h.of.inc.mayDieTelling()
 		return nil, errBlind
 	}
+	if m.Op == guard.OpJoin { // it was found in another cgroup
+		return h.openFound(m.Box)
+	}
 	t := m.Along.(*tree)
 	t.known[h.guardian] = struct{}{}
 	return heldTree{t, h.guardian}, nil

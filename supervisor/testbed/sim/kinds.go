@@ -75,6 +75,8 @@ const (
 	FreezeTree Kind = "cgroup frozen by another tool" // see Plan.otherTools, as for the next
 	RemoveTree Kind = "empty cgroup removed by another tool"
 
+	MoveProcess Kind = "processes moved into another cgroup" // see Plan.moves
+
 	BadNotes Kind = "disk of notes fails" // see Plan.badNotes
 
 	NamesAway Kind = "name server away" // see Plan.names
@@ -103,7 +105,7 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary, BadNotes, FreezeTree, RemoveTree, NamesAway,
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary, BadNotes, FreezeTree, RemoveTree, NamesAway, MoveProcess,
 		DrainNode, ForgetName, ConfirmDeath, ConfirmAlive)
 }
 

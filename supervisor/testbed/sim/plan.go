@@ -156,6 +156,7 @@ func NewPlan(seed uint64) *Plan {
 	p.badNotes()
 	p.otherTools()
 	p.names()
+	p.moves()
 	return p
 }
 

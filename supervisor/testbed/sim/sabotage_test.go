@@ -257,7 +257,7 @@ var sabotagesOfTerms = []sabotage{
 		},
 	}},
 	{"order the kill of a container only once" + weak, []change{
-		{"supervisor/testbed/sim/mortal.go", "	for _, p := range c.all() {\n		if !p.nature.strays {\n", "	for _, p := range c.all() {\n		if !p.nature.strays && !p.nature.headless {\n"},
+		{"supervisor/testbed/sim/mortal.go", "	for _, p := range c.all() {\n		if !p.outside() {\n", "	for _, p := range c.all() {\n		if !p.outside() && !p.nature.headless {\n"},
 	}},
 	{"treat a dying guardian as a living one", []change{
 		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},

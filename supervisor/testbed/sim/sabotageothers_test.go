@@ -10,7 +10,22 @@ var sabotagesOfOthers = []sabotage{
 		{"election/carry.go", "	cfg.resolver().keep(c.Addresses)\n", "	_ = cfg.resolver().keep\n"},
 		names, calms, upgrades,
 	}},
+	{"do not search for what was seen in a cgroup and lives elsewhere", []change{
+		{"supervisor/guard/kill.go", "		again, err := hands.Search(ctx)\n", "		again, err := false, ctx.Err()\n"},
+		moves,
+	}},
+	{"look only once for processes in other cgroups", []change{
+		{"supervisor/unit/astray.go", "		if w.findStraysNow(ctx) {\n", "		w.findStraysNow(ctx)\n		if <-ctx.Done(); ctx.Err() == nil {\n"},
+		moves,
+	}},
+	{"undo an effect beside a process in another cgroup", []change{
+		{"supervisor/unit/stop.go", "				astray := s.watch.lost.Load()\n", "				astray := s.watch.lost.Load() && s.keeps\n"},
+		moves, effects,
+	}},
 }
+
+// moves has processes moved into other cgroups in every plan.
+var moves = change{"supervisor/testbed/sim/moved.go", "	movedIn   = 17\n	movedFrom = 14\n", "	movedIn   = 1\n	movedFrom = 0\n"}
 
 // names has the name server be away in every plan.
 var names = change{"supervisor/testbed/sim/nameserver.go", "	namesIn   = 13\n	namesFrom = 8\n", "	namesIn   = 1\n	namesFrom = 0\n"}

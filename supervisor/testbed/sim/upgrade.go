@@ -195,7 +195,7 @@ func (g *keeper) inherited(inc *incarnation, l guard.Handover) *keeper {
 	for i := range l.Lease.Trees {
 		t := l.Lease.Trees[i].Spec.Of.(*handle).tree
 		t.of = next.twins
-		mine := &handle{tree: t, guard: next}
+		mine := &handle{tree: t, guard: next, held: l.Lease.Trees[i].Spec.Of.(*handle).held}
 		l.Lease.Trees[i].Spec = mine.spec(l.Lease.Trees[i].Spec.Release)
 	}
 	var numbers [2]uint64
