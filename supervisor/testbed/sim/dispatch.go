@@ -19,7 +19,7 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 	return map[Kind]strike{
 		// the ensemble and its data
 		LoseEnsemble: sf.loseEnsemble, RegrantSessions: sf.regrant, RewindData: sf.rewind, RestartServer: sf.restart, LoseData: sf.loseData,
-		IsolateServer: sf.disturbEnsemble, CutServers: sf.disturbEnsemble, SlowServers: sf.disturbEnsemble,
+		ChangeServers: sf.changeServers, IsolateServer: sf.disturbEnsemble, CutServers: sf.disturbEnsemble, SlowServers: sf.disturbEnsemble,
 		ForgetSessions: func(f Fault) (func(), bool) { return sf.forget(f), true },
 		NewLeader: once(func(Fault) bool {
 			sf.say("zk: a new leader")

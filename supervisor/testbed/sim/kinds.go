@@ -77,6 +77,8 @@ const (
 
 	MoveProcess Kind = "processes moved into another cgroup" // see Plan.moves
 
+	ChangeServers Kind = "servers changed by reconfiguration" // see Plan.members
+
 	BadNotes Kind = "disk of notes fails" // see Plan.badNotes
 
 	NamesAway Kind = "name server away" // see Plan.names
@@ -105,14 +107,14 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary, BadNotes, FreezeTree, RemoveTree, NamesAway, MoveProcess,
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary, BadNotes, FreezeTree, RemoveTree, NamesAway, MoveProcess, ChangeServers,
 		DrainNode, ForgetName, ConfirmDeath, ConfirmAlive)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.
 func (k Kind) waits() bool {
 	return k == TrapFreeze || k == TrapCrash || k == TrapCut || k == DeleteInFencing || k == StopInFencing || k == LateInscription || k == DeleteInStopping ||
-		k == IsolateUnheard || strings.HasPrefix(string(k), string(HangService)) || k == RewindData || k == ForgetName || k == ConfirmDeath || k == ConfirmAlive || k == RemoveTree || k == NamesAway
+		k == IsolateUnheard || strings.HasPrefix(string(k), string(HangService)) || k == RewindData || k == ForgetName || k == ConfirmDeath || k == ConfirmAlive || k == RemoveTree || k == NamesAway || k == ChangeServers
 }
 
 // kinds is what may happen in this plan.

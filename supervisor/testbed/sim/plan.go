@@ -21,6 +21,7 @@ type Plan struct {
 	Services    int
 	InTurn      int // how many requests a supervisor has in turn at once; 0: so many that none waits
 	Servers     int
+	Observers   int           // beside them
 	Timeout     time.Duration // of sessions: two leases
 	Tick        time.Duration
 	SyncLimit   int           // ticks after which a server gives up its leader
@@ -89,7 +90,7 @@ func (p *Plan) services() (names []string) {
 }
 
 func (p *Plan) servers() (addresses []string) {
-	for n := range p.Servers {
+	for n := range p.all() {
 		addresses = append(addresses, fmt.Sprintf("zk%d:2181", n+1))
 	}
 	return addresses
@@ -157,6 +158,7 @@ func NewPlan(seed uint64) *Plan {
 	p.otherTools()
 	p.names()
 	p.moves()
+	p.members()
 	return p
 }
 
@@ -294,7 +296,7 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "seed %d: %d nodes on %d hosts, %d services, %d servers, session timeout %v, tick %v (limit %d), latency <= %v, clock drift <= %g, "+
 		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, strangers %v, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v%s\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
 		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Strangers, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
-		p.Programs, p.Helpers, p.grantWords()+p.unequalWords()+p.undoWords()+p.crowdWords()+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", servers by name"}[p.Named]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
+		p.Programs, p.Helpers, p.grantWords()+p.unequalWords()+p.undoWords()+p.crowdWords()+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", servers by name"}[p.Named]+map[bool]string{true: fmt.Sprintf(", %d observers", p.Observers)}[p.Observers > 0]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
 	for n, e := range p.Episodes {
 		if len(e.Faults) == 0 {
 			continue

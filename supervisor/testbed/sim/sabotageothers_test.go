@@ -22,6 +22,10 @@ var sabotagesOfOthers = []sabotage{
 		{"supervisor/unit/stop.go", "				astray := s.watch.lost.Load()\n", "				astray := s.watch.lost.Load() && s.keeps\n"},
 		moves, effects,
 	}},
+	{"go back to the server that was the last one", []change{
+		{"election/dialer.go", "	h.next = (h.next + 1) % len(h.servers)\n", "	h.next %= len(h.servers)\n"},
+		members,
+	}},
 }
 
 // moves has processes moved into other cgroups in every plan.
@@ -35,3 +39,6 @@ var calms = change{"supervisor/testbed/sim/plan.go", "Calm: r.IntN(10) == 0,", "
 
 // upgrades has supervisors become other images in every plan.
 var upgrades = change{"supervisor/testbed/sim/upgrade.go", "	upgradesIn   = 8\n	upgradesFrom = 5\n", "	upgradesIn   = 1\n	upgradesFrom = 0\n"}
+
+// members has the ensembles of all plans with one change.
+var members = change{"supervisor/testbed/sim/members.go", "	membersIn   = 19\n	membersFrom = 14\n", "	membersIn   = 1\n	membersFrom = 0\n"}
