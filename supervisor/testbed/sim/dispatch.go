@@ -93,8 +93,8 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 			return n.start, true
 		}),
 		FreezeTree: supervisor(hf.freezeTree), RemoveTree: supervisor(hf.removeTrees), MoveProcess: supervisor(hf.moveProcesses),
-		UpgradeSupervisor: supervisor(hf.upgrade),
-		TrapFreeze:        supervisor(hf.setTrap), TrapCrash: supervisor(hf.setTrap), TrapCut: supervisor(hf.setTrap),
+		UpgradeSupervisor: supervisor(hf.upgrade), MixVersions: supervisor(hf.upgradeBeyond),
+		TrapFreeze: supervisor(hf.setTrap), TrapCrash: supervisor(hf.setTrap), TrapCut: supervisor(hf.setTrap),
 		CrashSupervisor: supervisor(func(_ Fault, n *node) (func(), bool) {
 			if !n.inc.mayLose(1) {
 				return nil, false

@@ -11,6 +11,7 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/supervisor/config"
+	"understudy/supervisor/guard"
 )
 
 // Plan is one run: the world's shape, and a schedule of faults. All of it follows from the seed.
@@ -58,6 +59,7 @@ type Plan struct {
 	Replicated  bool          // services run everywhere, and one copy is promoted
 	Seen        config.Quorum // so many followers have to see that they do not reach it; "": they do not look
 	Named       bool          // supervisors find servers by their names
+	NewWord     guard.Op      // that guardians from before an upgrade do not know; "": there is none
 	Unequal     *unequal      // nil: the configs of nodes do not differ
 	Episodes    []Episode
 	Tell        func(line string) // is told each event, unless nil
@@ -159,6 +161,7 @@ func NewPlan(seed uint64) *Plan {
 	p.names()
 	p.moves()
 	p.members()
+	p.versions()
 	return p
 }
 

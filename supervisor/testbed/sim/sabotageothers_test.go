@@ -26,6 +26,10 @@ var sabotagesOfOthers = []sabotage{
 		{"election/dialer.go", "	h.next = (h.next + 1) % len(h.servers)\n", "	h.next %= len(h.servers)\n"},
 		members,
 	}},
+	{"keep guardians that do not know an order", []change{
+		{"supervisor/guard/guardians.go", "m.Refusal == RefusedWord && s.post == serving &&", "m.Refusal == RefusedWord && s.post == vacant &&"},
+		versions, effects,
+	}},
 }
 
 // moves has processes moved into other cgroups in every plan.
@@ -42,3 +46,6 @@ var upgrades = change{"supervisor/testbed/sim/upgrade.go", "	upgradesIn   = 8\n	
 
 // members has the ensembles of all plans with one change.
 var members = change{"supervisor/testbed/sim/members.go", "	membersIn   = 19\n	membersFrom = 14\n", "	membersIn   = 1\n	membersFrom = 0\n"}
+
+// versions has supervisors become later revisions than their guardians in every plan.
+var versions = change{"supervisor/testbed/sim/versions.go", "	versionsIn   = 23\n	versionsFrom = 12\n", "	versionsIn   = 1\n	versionsFrom = 0\n"}

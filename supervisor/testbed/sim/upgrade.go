@@ -201,6 +201,9 @@ func (g *keeper) inherited(inc *incarnation, l guard.Handover) *keeper {
 	var numbers [2]uint64
 	next.pair, numbers = guard.Adopt(g.now(), guardianHands{next.twins}, l)
 	next.took(numbers, g.guardians)
+	for _, s := range g.guardians {
+		s.former = true
+	}
 	next.planted = g.planted
 	for _, e := range next.pair.State.Leases() {
 		for _, t := range e.Trees() {
