@@ -33,7 +33,7 @@ func (s *Session) Carry() (CarriedSession, error) {
 	case id == 0 || end == 0:
 		return CarriedSession{}, errors.New("there is no open session")
 	}
-	c := CarriedSession{Session: id, Password: password, Lease: s.LeaseLength(), Seen: s.dialer.seen.Load(), LeaseEnd: end, Beat: s.rests(), Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: resolved.known(s.cfg.Servers)}
+	c := CarriedSession{Session: id, Password: password, Lease: s.LeaseLength(), Seen: s.dialer.seen.Load(), LeaseEnd: end, Beat: s.rests(), Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: s.cfg.resolver().known(s.cfg.Servers)}
 	for service := range s.locks.all() {
 		c.Claims[service] = true
 	}
@@ -51,7 +51,7 @@ func (e *Sessions) Resume(ctx context.Context, c CarriedSession, serve func(cont
 	s.identify(c.Session, c.Password)
 	e.past.resume(c.Own)
 	e.seen.saw(c.Longest)
-	resolved.keep(c.Addresses)
+	cfg.resolver().keep(c.Addresses)
 	for service := range c.Claims {
 		s.locks.add(Paths{Root: cfg.Root, Service: service})
 	}

@@ -99,7 +99,7 @@ type dialer struct {
 func newDialer(ctx context.Context, cfg *Config, greeted func(handshake)) *dialer {
 	d := &dialer{
 		hosts: &hosts{servers: cfg.Servers, next: rand.IntN(len(cfg.Servers))},
-		dial:  dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted, now: cfg.Now, limit: stallLimit(cfg.Lease), leased: cfg.Now != nil,
+		dial:  cfg.dialing(), auth: cfg.Auth, greeted: greeted, now: cfg.Now, limit: stallLimit(cfg.Lease), leased: cfg.Now != nil,
 	}
 	if d.now == nil { // a client without a lease needs no clock
 		d.now = func() time.Duration { return 0 }

@@ -52,7 +52,7 @@ func (s *Session) HasQuorum(ctx context.Context) bool { return s.granting(ctx) !
 func (s *Session) granting(ctx context.Context) string {
 	t := s.Ticket()
 	t.Session, t.Password = 0, make([]byte, 16)
-	dial, here := dialing(s.cfg.Dial, t.TLS), max(slices.Index(t.Servers, s.dialer.server()), 0)
+	dial, here := s.cfg.dialing(), max(slices.Index(t.Servers, s.dialer.server()), 0)
 	for _, server := range slices.Concat(t.Servers[here+1:], t.Servers[:here+1]) {
 		if t.closeAt(ctx, dial, server, nil, closing{all: true}) == nil {
 			return server

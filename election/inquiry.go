@@ -18,7 +18,7 @@ type Inquiry struct {
 }
 
 // Inquire prepares to ask the servers that a session with this config would use.
-func Inquire(cfg Config) Inquiry { return Inquiry{dialing(cfg.Dial, cfg.TLS), cfg.Auth} }
+func Inquire(cfg Config) Inquiry { return Inquiry{cfg.dialing(), cfg.Auth} }
 
 // Visit is a session for asking.
 type Visit struct {

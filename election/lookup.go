@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// names keeps the addresses of servers, as their names were looked up last: where the name server is away, or slow, no dial waits for it.
-type names struct {
-	lookup func(ctx context.Context, host string) ([]string, error)
+// Resolver keeps the addresses of servers, as their names were looked up last: where the name server is away, or slow, no dial waits for it.
+type Resolver struct {
+	Lookup func(ctx context.Context, host string) ([]string, error)
+	Dial   DialFunc // of an address
 
 	mu  sync.Mutex // guards the fields below, and those of each name
 	all map[string]*name
@@ -28,20 +29,20 @@ type name struct {
 }
 
 // resolved are the names of this process.
-var resolved = &names{lookup: net.DefaultResolver.LookupHost}
+var resolved = &Resolver{Lookup: net.DefaultResolver.LookupHost, Dial: dialTCP}
 
 // lookupPatience is how long one look-up may take. Few resolvers take longer.
 const lookupPatience = 30 * time.Second
 
 // dial opens a connection to a server by the addresses that are known. Beside it runs a look-up, and addresses that are new are dialed as well.
 // It is waited for only if none are known.
-func (n *names) dial(ctx context.Context, address string) (net.Conn, error) {
+func (n *Resolver) dial(ctx context.Context, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
-		return dialIP(ctx, host, port, 1)
+		return n.Dial(ctx, address)
 	}
 	type dialed struct {
 		conn net.Conn
@@ -92,10 +93,10 @@ func (n *names) dial(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // each dials addresses one after the other.
-func (n *names) each(ctx context.Context, host, port string, addresses []string) (net.Conn, error) {
+func (n *Resolver) each(ctx context.Context, host, port string, addresses []string) (net.Conn, error) {
 	var failed []error
 	for i, ip := range addresses {
-		conn, err := dialIP(ctx, ip, port, len(addresses)-i)
+		conn, err := n.dialIP(ctx, ip, port, len(addresses)-i)
 		if err == nil {
 			n.reached(host, ip)
 			return conn, nil
@@ -106,16 +107,21 @@ func (n *names) each(ctx context.Context, host, port string, addresses []string)
 }
 
 // dialIP takes its part of the time that is left for so many addresses.
-func dialIP(ctx context.Context, ip, port string, of int) (net.Conn, error) {
-	var d net.Dialer
+func (n *Resolver) dialIP(ctx context.Context, ip, port string, of int) (net.Conn, error) {
 	if end, ok := ctx.Deadline(); ok && of > 1 {
-		d.Timeout = time.Until(end) / time.Duration(of)
+		part, cancel := context.WithTimeout(ctx, time.Until(end)/time.Duration(of))
+		defer cancel()
+		ctx = part
 	}
-	return d.DialContext(ctx, "tcp", net.JoinHostPort(ip, port))
+	return n.Dial(ctx, net.JoinHostPort(ip, port))
+}
+
+func dialTCP(ctx context.Context, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", address)
 }
 
 // of finds a name. mu is held.
-func (n *names) of(host string) *name {
+func (n *Resolver) of(host string) *name {
 	if n.all == nil {
 		n.all = map[string]*name{}
 	}
@@ -126,7 +132,7 @@ func (n *names) of(host string) *name {
 }
 
 // look starts a look-up, unless one is under way, and returns what is known before it ends.
-func (n *names) look(host string) (addresses []string, looking <-chan struct{}) {
+func (n *Resolver) look(host string) (addresses []string, looking <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one := n.of(host)
@@ -138,10 +144,10 @@ func (n *names) look(host string) (addresses []string, looking <-chan struct{}) 
 }
 
 // ask takes over an answer. Where there is none, what was known stays.
-func (n *names) ask(host string, one *name) {
+func (n *Resolver) ask(host string, one *name) {
 	ctx, enough := context.WithTimeout(context.Background(), lookupPatience)
 	defer enough()
-	addresses, err := n.lookup(ctx, host)
+	addresses, err := n.Lookup(ctx, host)
 	if err == nil && len(addresses) == 0 {
 		err = &net.DNSError{Err: "it has no address", Name: host}
 	}
@@ -166,13 +172,13 @@ func (o *name) prefer(ip string) {
 	}
 }
 
-func (n *names) reached(host, ip string) {
+func (n *Resolver) reached(host, ip string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.of(host).prefer(ip)
 }
 
-func (n *names) get(host string) ([]string, error) {
+func (n *Resolver) get(host string) ([]string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one := n.of(host)
@@ -180,7 +186,7 @@ func (n *names) get(host string) ([]string, error) {
 }
 
 // known is what another process needs to dial servers without a name server.
-func (n *names) known(servers []string) map[string][]string {
+func (n *Resolver) known(servers []string) map[string][]string {
 	all := map[string][]string{}
 	for _, address := range servers {
 		if host, _, err := net.SplitHostPort(address); err == nil {
@@ -193,7 +199,7 @@ func (n *names) known(servers []string) map[string][]string {
 }
 
 // keep takes over what another process knew.
-func (n *names) keep(all map[string][]string) {
+func (n *Resolver) keep(all map[string][]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for host, addresses := range all {

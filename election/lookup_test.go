@@ -62,7 +62,7 @@ func TestADialDoesNotWaitForTheNameServer(t *testing.T) {
 	first := listen(t, "127.0.0.1", "0")
 	_, port, _ := net.SplitHostPort(first.Addr().String())
 	server := &nameServer{}
-	n := &names{lookup: server.lookup}
+	n := &Resolver{Dial: dialTCP, Lookup: server.lookup}
 	dial := func(limit time.Duration) (string, error) {
 		ctx, enough := context.WithTimeout(t.Context(), limit)
 		defer enough()
@@ -78,7 +78,7 @@ func TestADialDoesNotWaitForTheNameServer(t *testing.T) {
 		t.Errorf("before any answer: %v", err)
 	}
 	server.says("127.0.0.9", "127.0.0.1") // nobody listens at the first one
-	n = &names{lookup: server.lookup}
+	n = &Resolver{Dial: dialTCP, Lookup: server.lookup}
 	if at, err := dial(time.Minute); at != "127.0.0.1" || err != nil {
 		t.Errorf("at first: %q, %v", at, err)
 	}
@@ -97,7 +97,7 @@ func TestADialDoesNotWaitForTheNameServer(t *testing.T) {
 	if want := map[string][]string{"zk1": {"127.0.0.1", "127.0.0.9"}}; !reflect.DeepEqual(left, want) {
 		t.Errorf("known: %v", left)
 	}
-	n = &names{lookup: server.lookup}
+	n = &Resolver{Dial: dialTCP, Lookup: server.lookup}
 	n.keep(left)
 	if at, err := dial(10 * time.Second); at != "127.0.0.1" || err != nil {
 		t.Errorf("of what another process knew: %q, %v", at, err)
@@ -109,7 +109,7 @@ func TestAnAddressThatIsNewIsDialedBesideOneThatDoesNotAnswer(t *testing.T) {
 	l := listen(t, "127.0.0.1", "0")
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	silent := silentAddress(t, port)
-	n := &names{lookup: (&nameServer{answer: []string{"127.0.0.1"}}).lookup}
+	n := &Resolver{Dial: dialTCP, Lookup: (&nameServer{answer: []string{"127.0.0.1"}}).lookup}
 	n.keep(map[string][]string{"zk1": {silent}})
 	began := time.Now()
 	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
@@ -150,7 +150,7 @@ func TestAChangedAddressIsTakenUp(t *testing.T) {
 	_, port, _ := net.SplitHostPort(first.Addr().String())
 	listen(t, "127.0.0.2", port)
 	server := &nameServer{answer: []string{"127.0.0.1"}}
-	n := &names{lookup: server.lookup}
+	n := &Resolver{Dial: dialTCP, Lookup: server.lookup}
 	for _, c := range []struct {
 		says, at string
 	}{{"127.0.0.1", "127.0.0.1"}, {"127.0.0.2", "127.0.0.2"}} {

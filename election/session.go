@@ -27,8 +27,10 @@ type Config struct {
 	TLS     *keyfile.TLS // nil: plain
 	Node    Node
 	Logger  hclog.Logger
-	Dial    DialFunc             // nil: TCP
+	Dial    DialFunc             // nil: TCP, by Resolver
 	Now     func() time.Duration // CLOCK_BOOTTIME: it counts on while the machine is suspended
+
+	Resolver *Resolver // nil: this process's
 
 	Seen time.Duration               // the longest lease that this node has seen under the root
 	Saw  func(longest time.Duration) // is told of a longer one, and must not wait; nil: nobody is
@@ -185,7 +187,7 @@ func (e *Sessions) closeOld(ctx context.Context, s *Session) {
 	e.closing.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 		defer cancel()
-		if err := ticket.Close(ctx, e.cfg.Dial, releases, EndedBy(died), true); err != nil {
+		if err := ticket.Close(ctx, e.cfg.plain(), releases, EndedBy(died), true); err != nil {
 			s.log.Debug("previous session not closed", "session", SessionName(ticket.Session), "error", err)
 		}
 	})

@@ -42,7 +42,7 @@ type Release struct {
 // Ticket returns a ticket that closes this session.
 func (s *Session) Ticket() Ticket {
 	id, password := s.identity()
-	return Ticket{Servers: s.cfg.Servers, Addresses: resolved.known(s.cfg.Servers), Session: id, Password: password, Lease: s.LeaseLength(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
+	return Ticket{Servers: s.cfg.Servers, Addresses: s.cfg.resolver().known(s.cfg.Servers), Session: id, Password: password, Lease: s.LeaseLength(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
 }
 
 // Close takes the session over, removes the breadcrumbs and locks of children that ended then, and, if no process of
@@ -58,7 +58,7 @@ type closing struct {
 }
 
 func (t Ticket) close(ctx context.Context, dial DialFunc, dead []Release, how closing) error {
-	dial = dialing(dial, t.TLS)
+	dial = (&Config{Dial: dial, TLS: t.TLS}).dialing()
 	resolved.keep(t.Addresses)
 	t.Auth = t.Auth.widened() // they may have changed since; Close creates no znode
 	first := rand.IntN(len(t.Servers))

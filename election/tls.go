@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -34,12 +35,18 @@ func over(dial DialFunc, t *keyfile.TLS) DialFunc {
 }
 
 // dialing returns the dial function, with TLS if that is configured.
-func dialing(dial DialFunc, t *keyfile.TLS) DialFunc {
-	if dial == nil {
-		dial = resolved.dial
+func (c *Config) dialing() DialFunc {
+	if c.TLS == nil {
+		return c.plain()
 	}
-	if t == nil {
-		return dial
-	}
-	return over(dial, t)
+	return over(c.plain(), c.TLS)
 }
+
+func (c *Config) plain() DialFunc {
+	if c.Dial == nil {
+		return c.resolver().dial
+	}
+	return c.Dial
+}
+
+func (c *Config) resolver() *Resolver { return cmp.Or(c.Resolver, resolved) }

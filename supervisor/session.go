@@ -31,7 +31,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 	}
 	sessions := election.New(election.Config{
 		Servers: s.cfg.Servers, Root: s.cfg.Root, Lease: s.cfg.Lease, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
-		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, MostInTurn: s.cfg.MostInTurn,
+		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Resolver: s.cfg.Resolver, Now: s.cfg.Machine.Now, MostInTurn: s.cfg.MostInTurn,
 		Seen: longest, Saw: func(longest time.Duration) { seen.Put(service.Known{Longest: longest}) },
 	})
 	defer sessions.Wait()

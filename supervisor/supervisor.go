@@ -79,7 +79,8 @@ type Config struct {
 	Logger        hclog.Logger
 	JSONLog       bool                   // the log's lines are JSON, and so are the guardians' last words
 	TLS           *keyfile.TLS           // nil: plain
-	Dial          election.DialFunc      // nil: TCP
+	Dial          election.DialFunc      // nil: TCP, by Resolver
+	Resolver      *election.Resolver     // nil: this process's
 	Machine       host.Machine           // nil: this one
 	Observer      Observer               // nil: none
 	Pulse         <-chan chan<- struct{} // requests for a sign of life: answered while the supervisor's loops run

@@ -148,11 +148,12 @@ type held struct {
 func (t *tree) settled() bool { return t.dead && !t.pending() }
 
 var (
-	errUnknownTree = errors.New("no such tree")
-	errKnownEpoch  = errors.New("the epoch has begun before")
-	errKnownTree   = errors.New("the tree is known already")
-	errNoBox       = errors.New("no box is named")
-	errNoWatchdog  = errors.New("no watchdog came along")
+	errUnknownTree  = errors.New("no such tree")
+	errUnknownOrder = errors.New("unknown order")
+	errKnownEpoch   = errors.New("the epoch has begun before")
+	errKnownTree    = errors.New("the tree is known already")
+	errNoBox        = errors.New("no box is named")
+	errNoWatchdog   = errors.New("no watchdog came along")
 )
 
 // Causes that end a lease.
@@ -257,7 +258,7 @@ func (g *Guardian) obey(now time.Duration, m *Message) error {
 		t.armed, t.after = true, m.Grace
 		return nil
 	}
-	return fmt.Errorf("unknown order %q", m.Op)
+	return fmt.Errorf("%w %q", errUnknownOrder, m.Op)
 }
 
 // Turn does everything that is due, and returns when to look again; zero means at the next event. over: this guardian may end.

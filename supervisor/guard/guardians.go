@@ -24,11 +24,12 @@ var (
 	// ErrGuardiansLost says that for a while only the supervisor watched its trees.
 	ErrGuardiansLost = errors.New("both guardians were lost at once")
 
-	errSilent  = errors.New("it does not answer")
-	errAlone   = errors.New("the other one is gone too")
-	errBlind   = errors.New("it cannot take a tree in")
-	errGaveUp  = errors.New("the guardians do not answer")
-	errVacated = errors.New("it has ended")
+	errSilent   = errors.New("it does not answer")
+	errAlone    = errors.New("the other one is gone too")
+	errBlind    = errors.New("it cannot take a tree in")
+	errOutdated = errors.New("it is of a previous version")
+	errGaveUp   = errors.New("the guardians do not answer")
+	errVacated  = errors.New("it has ended")
 )
 
 // SupervisorHands do what Guardians decides, while the Guardians's caller holds the lock that guards it, so no method waits. Strike and Kill may be
@@ -111,6 +112,11 @@ func (g *Guardians) Heard(now time.Duration, at int, number uint64, m *Message) 
 		// A number of its own would acknowledge messages that must still be replayed.
 		if s.post == learning && m.Seq == 0 && m.Tree > 0 {
 			g.blind(now, at, m)
+			return
+		}
+		if m.Refusal == RefusedWord && s.post == serving && !g.stopped { // the one that replaces it is of this image, and answers
+			s.outdated = true
+			g.renew()
 			return
 		}
 		g.Questions.fail(m.Seq, m.Err())

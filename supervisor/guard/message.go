@@ -92,6 +92,7 @@ const (
 	Refused           Refusal = iota // the text says why
 	RefusedLeaseEnded                // ErrLeaseEnded
 	RefusedNoLease                   // ErrNoLease
+	RefusedWord                      // it is of an image that does not know the order
 )
 
 // refuse makes the answer to a refused message.
@@ -102,6 +103,8 @@ func refuse(m *Message, err error) *Message {
 		nack.Refusal = RefusedLeaseEnded
 	case errors.Is(err, ErrNoLease):
 		nack.Refusal = RefusedNoLease
+	case errors.Is(err, errUnknownOrder):
+		nack.Refusal = RefusedWord
 	}
 	if m.Op == OpTree || m.Op == OpJoin || m.Op == OpEffects {
 		nack.Tree = m.Tree

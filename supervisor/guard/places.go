@@ -22,14 +22,15 @@ const (
 
 // slot is the place of one guardian.
 type slot struct {
-	post    post
-	number  uint64
-	acked   uint64        // it has done everything up to here
-	ping    uint64        // the newest question whether it is awake
-	asked   uint64        // learning: to it; doubted: to its twin, after everything was told
-	by      time.Duration // until when that must be answered
-	overdue uint64        // the newest of these two whose limit was over once
-	again   bool          // its predecessor could not take a tree in
+	post     post
+	number   uint64
+	acked    uint64        // it has done everything up to here
+	ping     uint64        // the newest question whether it is awake
+	asked    uint64        // learning: to it; doubted: to its twin, after everything was told
+	by       time.Duration // until when that must be answered
+	overdue  uint64        // the newest of these two whose limit was over once
+	again    bool          // its predecessor could not take a tree in
+	outdated bool          // it does not know a word
 }
 
 // looksAgain reports whether the limit of a question is over for the first time.
@@ -54,7 +55,7 @@ func (p *places) have(seq uint64) bool {
 		if p.stopped && s.post < learning {
 			continue // no guardian will come that could answer, or would have to
 		}
-		if s.post < learning || s.acked < seq {
+		if s.post < learning || s.outdated || s.acked < seq {
 			return false
 		}
 	}
@@ -66,6 +67,16 @@ func (p *places) killSilent(seq uint64) {
 	for i, s := range p.slots {
 		if s.post >= doubted && s.acked < seq {
 			p.hands.Kill(i, errSilent)
+		}
+	}
+}
+
+// renew kills a guardian that does not know a word, so that it is replaced, while the other one serves.
+func (p *places) renew() {
+	for i, s := range p.slots {
+		if s.outdated && p.slots[1-i].post == serving {
+			p.hands.Kill(i, errOutdated)
+			return
 		}
 	}
 }

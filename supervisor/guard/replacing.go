@@ -38,6 +38,7 @@ func (g *Guardians) settle(now time.Duration) {
 			s.post = serving
 			g.Introduce()
 			g.hands.Say(Replaced, i, nil)
+			g.renew()
 		}
 	}
 	if g.lost && g.slots[0].post == doubted && g.slots[1].post == doubted {

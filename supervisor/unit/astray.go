@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,7 +62,12 @@ func (w *watch) findStraysNow(ctx context.Context) bool {
 		return false
 	}
 	said := sayStrays(found)
+	ours := w.r.started()
+	lost := slices.ContainsFunc(found, func(s child.Stray) bool {
+		return !slices.ContainsFunc(ours, func(p part) bool { return p.process.Pid() == s.Pid })
+	})
 	w.telling.Lock() // the last look may come beside another one
+	w.lost.Store(lost)
 	if w.news(&w.astray, said) {
 		w.r.cfg.Astray(said)
 	}

@@ -62,3 +62,27 @@ func TestAProcessInAnotherCgroupIsToldOf(t *testing.T) {
 		})
 	}
 }
+
+// P2: a process in another cgroup lives until its tree is killed, and may use what is undone: that is undone after it. The first process of
+// a program is killed by itself, wherever it is.
+func TestNothingIsUndoneBesideAProcessInAnotherCgroup(t *testing.T) {
+	const stops = "SIGTERM web, kill web, SIGTERM db, kill db"
+	for pid, want := range map[int]string{9: stops, 7: stops + ", start undo, kill undo"} {
+		synctest.Test(t, func(t *testing.T) {
+			u, cfg, s := played(t)
+			run := u.Start(t.Context(), cfg)
+			<-run.Ready()
+			s.strays(child.Stray{Pid: pid, Comm: "java", Cgroup: "/user.slice"})
+			before := len(s.heard())
+			run.Stop(t.Context(), cfg.Conf, Cut{})
+			if got := strings.Join(s.heard()[before:], ", "); got != want {
+				t.Errorf("pid %d: %s", pid, got)
+			}
+			if _, idle := run.Ended(); idle.IsZero() != (pid == 9) || u.Owes() != (pid == 9) {
+				t.Errorf("pid %d: no process lives since %v, and what is undone later: %v", pid, idle, u.Owes())
+			}
+			run.Close()
+			u.Close()
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"understudy/supervisor/child/probe"
@@ -19,7 +20,8 @@ type watch struct {
 	r       *Run
 	changed chan struct{} // capacity 1: health has changed
 
-	telling sync.Mutex // held while Astray is told
+	telling sync.Mutex  // held while Astray is told
+	lost    atomic.Bool // a process in another cgroup is none that we started: only the tree's death ends it
 
 	mu     sync.Mutex         // guards the fields below
 	health config.HealthCheck // as it is in force

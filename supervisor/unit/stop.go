@@ -46,8 +46,10 @@ func (s *stopping) backTo(ctx context.Context, now config.Service, first int) bo
 		}
 		if p.Oneshot {
 			if len(p.Undo) > 0 {
-				// P2: what it has begun may have its effect later, or what it has left
-				s.keeps = s.keeps || !succeeded(p.process) && !s.kill(ctx, p)
+				// P2: what it has begun may have its effect later, or what it has left; and what nobody has killed may use it
+				astray := s.watch.lost.Load()
+				s.unproved = s.unproved || astray
+				s.keeps = s.keeps || astray || !succeeded(p.process) && !s.kill(ctx, p)
 				if s.idle.IsZero() && !s.unproved && !slices.ContainsFunc(s.parts[:i], func(p part) bool { return !p.Oneshot }) {
 					s.idle = time.Now()
 				}

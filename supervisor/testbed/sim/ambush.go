@@ -20,13 +20,13 @@ func (lf *linkFaults) ambush(f Fault) (end func(), done bool) {
 		return nil, false
 	}
 	host := lf.nodes[f.Node].host.index
-	if f.N%4 == 0 || lf.net.serverOf(host, lf.plan.Servers) == e.Leader() { // another asks its followers at other times
+	if f.N%4 == 0 || lf.net.serverOf(host, lf.plan.all()) == e.Leader() { // another asks its followers at other times
 		lf.zk.newLeader()
 	}
 	lf.say("%v", f)
 	cancel := e.IsolateUnheard(session, lf.plan.Timeout/unheardBy[f.N/4%len(unheardBy)], func(server int, heal func()) {
 		set := func(sign int) {
-			for s := range lf.plan.Servers {
+			for s := range lf.plan.all() {
 				if s == server {
 					continue
 				}

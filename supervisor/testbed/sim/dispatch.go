@@ -19,7 +19,7 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 	return map[Kind]strike{
 		// the ensemble and its data
 		LoseEnsemble: sf.loseEnsemble, RegrantSessions: sf.regrant, RewindData: sf.rewind, RestartServer: sf.restart, LoseData: sf.loseData,
-		IsolateServer: sf.disturbEnsemble, CutServers: sf.disturbEnsemble, SlowServers: sf.disturbEnsemble,
+		ChangeServers: sf.changeServers, IsolateServer: sf.disturbEnsemble, CutServers: sf.disturbEnsemble, SlowServers: sf.disturbEnsemble,
 		ForgetSessions: func(f Fault) (func(), bool) { return sf.forget(f), true },
 		NewLeader: once(func(Fault) bool {
 			sf.say("zk: a new leader")
@@ -83,8 +83,8 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 		HidePrimary: host(func(f Fault, n *node) (func(), bool) {
 			return ne.copies.hide(ne.serviceOf(f), n, 1+f.N/8%ne.plan.Nodes), true
 		}),
-		BadNotes: host(hf.failDisk),
-		BadUndo:  host(func(f Fault, _ *node) (func(), bool) { return ps.failUndo(f) }),
+		BadNotes: host(hf.failDisk), NamesAway: host(hf.loseNames),
+		BadUndo: host(func(f Fault, _ *node) (func(), bool) { return ps.failUndo(f) }),
 
 		// supervisors and guardians
 		StopSupervisor: supervisor(func(_ Fault, n *node) (func(), bool) {
@@ -92,9 +92,9 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 			go n.inc.stop()
 			return n.start, true
 		}),
-		FreezeTree: supervisor(hf.freezeTree), RemoveTree: supervisor(hf.removeTrees),
-		UpgradeSupervisor: supervisor(hf.upgrade),
-		TrapFreeze:        supervisor(hf.setTrap), TrapCrash: supervisor(hf.setTrap), TrapCut: supervisor(hf.setTrap),
+		FreezeTree: supervisor(hf.freezeTree), RemoveTree: supervisor(hf.removeTrees), MoveProcess: supervisor(hf.moveProcesses),
+		UpgradeSupervisor: supervisor(hf.upgrade), MixVersions: supervisor(hf.upgradeBeyond),
+		TrapFreeze: supervisor(hf.setTrap), TrapCrash: supervisor(hf.setTrap), TrapCut: supervisor(hf.setTrap),
 		CrashSupervisor: supervisor(func(_ Fault, n *node) (func(), bool) {
 			if !n.inc.mayLose(1) {
 				return nil, false

@@ -55,6 +55,10 @@ func (f Fault) String() string {
 		return fmt.Sprintf("%s: %s, for %v, with %q", f.Kind, node, d, f.with())
 	case BadNotes:
 		return fmt.Sprintf("%s: %s, %s, for %v", f.Kind, node, diskNames[f.N%diskWays], d)
+	case ChangeServers:
+		return fmt.Sprintf("%s: %s", f.Kind, f.memberWords())
+	case NamesAway:
+		return fmt.Sprintf("%s: %s, %s, for %v", f.Kind, node, f.nameless(), d)
 	case SickHelper:
 		return fmt.Sprintf("%s: %s, for %v", f.Kind, f.ailment(), d)
 	case KeepSession:
@@ -89,7 +93,7 @@ func (ne *nemesis) begin(f Fault) (end func(), done bool) {
 	if f.Active {
 		f.Node, f.Active = ne.activeNode(f.Node), false
 		if f.Kind == IsolateServer {
-			f.N += ne.net.serverOf(ne.nodes[f.Node].host.index, ne.plan.Servers) - f.N%ne.plan.Servers
+			f.N += ne.net.serverOf(ne.nodes[f.Node].host.index, ne.plan.all()) - f.N%ne.plan.all()
 		}
 	}
 	return ne.dispatch()[f.Kind](f)
@@ -153,7 +157,7 @@ func (lf *linkFaults) cutFor(f Fault) {
 func (lf *linkFaults) disturbLink(f Fault) (end func()) {
 	here := lf.nodes[f.Node].host.index
 	var servers []int
-	for n := range lf.plan.Servers {
+	for n := range lf.plan.all() {
 		if f.Server < 0 || f.Server == n {
 			servers = append(servers, n)
 		}
@@ -194,12 +198,12 @@ func (lf *linkFaults) disturbLink(f Fault) (end func()) {
 
 // split parts a server and some hosts from the other servers and hosts.
 func (lf *linkFaults) split(f Fault) (end func(), done bool) {
-	alone := f.N % lf.plan.Servers
+	alone := f.N % lf.plan.all()
 	lf.say("%v", f)
 	undo := lf.zk.ensemble.Isolate(alone)
 	set := func(sign int) {
 		for _, h := range lf.hosts {
-			for s := range lf.plan.Servers {
+			for s := range lf.plan.all() {
 				if (s == alone) == (f.N/8>>h.index&1 == 1) {
 					continue
 				}

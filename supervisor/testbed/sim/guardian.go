@@ -18,6 +18,7 @@ type guardian struct {
 	birth   int    // of all on the host
 	number  uint64 // the pair's
 	fallen  bool   // its end can be seen
+	former  bool   // its supervisor is of a later revision
 	hands   hands
 	line    line
 	alarm   alarm
@@ -116,7 +117,7 @@ func (g *guardian) halt(d time.Duration) {
 // treeChanged is a change in a tree that the guardian may be killing.
 func (g *guardian) treeChanged(t *tree) {
 	for b := range g.decider.Dying() {
-		if b.(heldTree).tree == t {
+		if b.(interface{ of() *tree }).of() == t {
 			g.wake()
 			return
 		}
@@ -130,7 +131,7 @@ func (g *guardian) wake() {
 	}
 	now := g.host.now()
 	for m := g.line.next(); m != nil; m = g.line.next() {
-		g.decider.Hear(now, m)
+		g.decider.Hear(now, g.read(m))
 	}
 	if len(g.line.unsent) > 0 {
 		g.of.inc.do(func() { g.w.after(time.Millisecond, g.unclog) })

@@ -22,7 +22,9 @@ type handle struct {
 	*tree
 	guard    *keeper
 	guarded  *guard.Tree
-	expected bool // a process waits for the next program
+	expected bool           // a process waits for the next program
+	seen     map[*proc]bool // by the newest look, in its cgroup
+	held     []*proc        // that looks have found in others
 }
 
 // spec is the tree as its guardians know it.
@@ -173,12 +175,7 @@ func (t *handle) Strays() (all []child.Stray, err error) {
 	w := t.guard.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, p := range t.all() {
-		if p.nature.strays {
-			all = append(all, child.Stray{Pid: p.pid, Comm: "program", Cgroup: "/elsewhere"})
-		}
-	}
-	return all, nil
+	return t.look(), nil
 }
 
 // process is a process as the supervisor that started it holds it.
@@ -217,7 +214,7 @@ func (p *process) AskLeftovers(syscall.Signal) (left int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, other := range p.tree.all() {
-		if other.parent == p.proc {
+		if other.parent == p.proc && !other.moved {
 			other.term()
 			left++
 		}

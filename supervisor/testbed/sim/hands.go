@@ -44,6 +44,9 @@ func (h *hands) Open(m *guard.Message) (guard.Box, error) {
 		h.of.inc.mayDieTelling()
 		return nil, errBlind
 	}
+	if m.Op == guard.OpJoin { // it was found in another cgroup
+		return h.openFound(m.Box)
+	}
 	t := m.Along.(*tree)
 	t.known[h.guardian] = struct{}{}
 	return heldTree{t, h.guardian}, nil
@@ -167,6 +170,9 @@ func (g *guardian) closeSession(c guard.Closing) error {
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
 		if !g.pass() {
 			return newTomb(), nil
+		}
+		if err := g.finds(ctx, &t, address); err != nil {
+			return nil, err
 		}
 		return g.w.net.dial(ctx, g.host.index, serverOf(address), g.gate)
 	}

@@ -37,6 +37,8 @@ type host struct {
 	beings  map[*guardian]struct{}
 	notes   map[fileKey]note // of debts
 	disk    *badDisk         // of notes; nil: it works
+	unnamed *namesAway       // nil: the name server answers
+	asking  *rand.Rand       // of look-ups
 	known   map[fileKey]service.Known
 	locks   map[fileKey]*gate  // of debts
 	asides  map[*gate]struct{} // processes that undo in guardians' place

@@ -75,7 +75,15 @@ const (
 	FreezeTree Kind = "cgroup frozen by another tool" // see Plan.otherTools, as for the next
 	RemoveTree Kind = "empty cgroup removed by another tool"
 
+	MoveProcess Kind = "processes moved into another cgroup" // see Plan.moves
+
+	ChangeServers Kind = "servers changed by reconfiguration" // see Plan.members
+
+	MixVersions Kind = "word that a guardian of the revision before does not know" // see Plan.versions
+
 	BadNotes Kind = "disk of notes fails" // see Plan.badNotes
+
+	NamesAway Kind = "name server away" // see Plan.names
 
 	DrainNode    Kind = "node drained" // see Plan.commands, as for the next
 	ForgetName   Kind = "service or node forgotten"
@@ -101,14 +109,14 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary, BadNotes, FreezeTree, RemoveTree,
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary, BadNotes, FreezeTree, RemoveTree, NamesAway, MoveProcess, ChangeServers, MixVersions,
 		DrainNode, ForgetName, ConfirmDeath, ConfirmAlive)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.
 func (k Kind) waits() bool {
 	return k == TrapFreeze || k == TrapCrash || k == TrapCut || k == DeleteInFencing || k == StopInFencing || k == LateInscription || k == DeleteInStopping ||
-		k == IsolateUnheard || strings.HasPrefix(string(k), string(HangService)) || k == RewindData || k == ForgetName || k == ConfirmDeath || k == ConfirmAlive || k == RemoveTree
+		k == IsolateUnheard || strings.HasPrefix(string(k), string(HangService)) || k == RewindData || k == ForgetName || k == ConfirmDeath || k == ConfirmAlive || k == RemoveTree || k == NamesAway || k == ChangeServers || k == MixVersions
 }
 
 // kinds is what may happen in this plan.

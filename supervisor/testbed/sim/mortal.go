@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"understudy/supervisor/child"
 	"understudy/supervisor/guard"
 )
 
@@ -45,7 +46,7 @@ func (start) Remove() error { return nil }
 
 func (s start) offspring(visit func(*proc)) {
 	for _, p := range s.tree.all() {
-		if p.parent == s.proc {
+		if p.parent == s.proc && !p.moved {
 			visit(p)
 		}
 	}
@@ -57,7 +58,7 @@ type container struct{ *tree }
 // Strike implements guard.Killable.
 func (c container) Strike() error {
 	for _, p := range c.all() {
-		if !p.nature.strays && !p.nature.headless {
+		if !p.outside() && !p.nature.headless {
 			p.kill()
 		}
 	}
@@ -67,7 +68,7 @@ func (c container) Strike() error {
 // Insist implements guard.Killable: it kills them one by one.
 func (c container) Insist() error {
 	for _, p := range c.all() {
-		if !p.nature.strays {
+		if !p.outside() {
 			p.kill()
 		}
 	}
@@ -80,7 +81,7 @@ func (c container) Seal() { c.removed = true }
 // Dead implements guard.Killable.
 func (c container) Dead() (bool, error) {
 	for p := range c.procs {
-		if !p.nature.strays {
+		if !p.outside() {
 			return false, nil
 		}
 	}
@@ -105,6 +106,11 @@ type whole struct{ container }
 // Strike implements guard.Killable.
 func (t whole) Strike() error {
 	t.strike()
+	for _, p := range t.all() {
+		if p.hidden() {
+			p.die(child.ExitStatus{})
+		}
+	}
 	return nil
 }
 
@@ -190,7 +196,7 @@ func (t killHands) Strike() { t.Change(t.strike) }
 func (t killHands) Parts() (parts []guard.Part, around guard.Awaited, release func()) {
 	t.Change(func() {
 		for _, p := range t.all() {
-			if p.parent == nil {
+			if p.parent == nil || p.found {
 				parts = append(parts, guard.Part{Awaited: t.awaits(start{p}), Once: true})
 			}
 		}
@@ -201,9 +207,6 @@ func (t killHands) Parts() (parts []guard.Part, around guard.Awaited, release fu
 func (t *handle) awaits(box guard.Killable) *awaited {
 	return &awaited{of: t.tree, by: t.guard.inc.gate, box: box}
 }
-
-// Search implements guard.KillHands: what leaves its container is held by then.
-func (t killHands) Search(context.Context) (again bool, err error) { return false, nil }
 
 // Dead implements guard.KillHands.
 func (t killHands) Dead(end bool) error {

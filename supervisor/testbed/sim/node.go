@@ -79,6 +79,9 @@ func (n *node) config(inc *incarnation) supervisor.Config {
 		Upgrade: supervisor.Upgrade{Asked: inc.upgrades, Become: inc.become}, Watchdog: p.watchdog(), Stuck: inc.stuck,
 		Broken: func(err error) { n.w.drills.violated("role", "%s: %v", n.name, err) }, Memory: memory{inc}, Owing: inc.owing,
 	}
+	if cfg.Resolver = inc.resolver(); cfg.Resolver != nil {
+		cfg.Dial = nil
+	}
 	inc.cluster = supervisor.ClusterOf(cfg)
 	return cfg
 }

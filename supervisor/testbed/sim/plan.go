@@ -11,6 +11,7 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/supervisor/config"
+	"understudy/supervisor/guard"
 )
 
 // Plan is one run: the world's shape, and a schedule of faults. All of it follows from the seed.
@@ -21,6 +22,7 @@ type Plan struct {
 	Services    int
 	InTurn      int // how many requests a supervisor has in turn at once; 0: so many that none waits
 	Servers     int
+	Observers   int           // beside them
 	Timeout     time.Duration // of sessions: two leases
 	Tick        time.Duration
 	SyncLimit   int           // ticks after which a server gives up its leader
@@ -57,6 +59,8 @@ type Plan struct {
 	Replicated  bool          // services run everywhere, and one copy is promoted
 	Warm        *warm         // so they do, without data of their own; nil: they do not
 	Seen        config.Quorum // so many followers have to see that they do not reach it; "": they do not look
+	Named       bool          // supervisors find servers by their names
+	NewWord     guard.Op      // that guardians from before an upgrade do not know; "": there is none
 	Unequal     *unequal      // nil: the configs of nodes do not differ
 	Episodes    []Episode
 	Tell        func(line string) // is told each event, unless nil
@@ -89,7 +93,7 @@ func (p *Plan) services() (names []string) {
 }
 
 func (p *Plan) servers() (addresses []string) {
-	for n := range p.Servers {
+	for n := range p.all() {
 		addresses = append(addresses, fmt.Sprintf("zk%d:2181", n+1))
 	}
 	return addresses
@@ -156,6 +160,10 @@ func NewPlan(seed uint64) *Plan {
 	p.badNotes()
 	p.otherTools()
 	p.warms()
+	p.names()
+	p.moves()
+	p.members()
+	p.versions()
 	return p
 }
 
@@ -293,7 +301,7 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "seed %d: %d nodes on %d hosts, %d services, %d servers, session timeout %v, tick %v (limit %d), latency <= %v, clock drift <= %g, "+
 		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, strangers %v, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v%s\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
 		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Strangers, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
-		p.Programs, p.Helpers, p.grantWords()+p.unequalWords()+p.undoWords()+p.crowdWords()+p.warmWords()+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
+		p.Programs, p.Helpers, p.grantWords()+p.unequalWords()+p.undoWords()+p.crowdWords()+p.warmWords()+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", servers by name"}[p.Named]+map[bool]string{true: fmt.Sprintf(", %d observers", p.Observers)}[p.Observers > 0]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
 	for n, e := range p.Episodes {
 		if len(e.Faults) == 0 {
 			continue

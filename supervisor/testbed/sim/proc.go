@@ -48,6 +48,8 @@ type proc struct {
 	status  child.ExitStatus
 	leaving *time.Timer
 	copy    copyOf // of a replicated service
+	moved   bool   // a tool has moved it into another cgroup
+	found   bool   // there, by a look
 }
 
 // nature is how a process behaves.
@@ -166,7 +168,7 @@ func (t *tree) strike() {
 		switch {
 		case p.parent == nil: // by its pidfd
 			p.kill()
-		case !p.nature.headless:
+		case !p.nature.headless && !p.hidden():
 			p.kill()
 		}
 	}

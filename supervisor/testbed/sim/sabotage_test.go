@@ -12,7 +12,7 @@ type sabotage struct {
 // that, not that the real one keeps them.
 const weak = " *"
 
-var sabotages = slices.Concat(sabotagesOfTerms, sabotagesOfBeats, sabotagesOfCopies, sabotagesOfWarm)
+var sabotages = slices.Concat(sabotagesOfTerms, sabotagesOfBeats, sabotagesOfCopies, sabotagesOfWarm, sabotagesOfOthers)
 
 var sabotagesOfTerms = []sabotage{
 	{"skip the breadcrumb", []change{
@@ -260,7 +260,7 @@ var sabotagesOfTerms = []sabotage{
 		},
 	}},
 	{"order the kill of a container only once" + weak, []change{
-		{"supervisor/testbed/sim/mortal.go", "	for _, p := range c.all() {\n		if !p.nature.strays {\n", "	for _, p := range c.all() {\n		if !p.nature.strays && !p.nature.headless {\n"},
+		{"supervisor/testbed/sim/mortal.go", "	for _, p := range c.all() {\n		if !p.outside() {\n", "	for _, p := range c.all() {\n		if !p.outside() && !p.nature.headless {\n"},
 	}},
 	{"treat a dying guardian as a living one", []change{
 		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},

@@ -195,12 +195,15 @@ func (g *keeper) inherited(inc *incarnation, l guard.Handover) *keeper {
 	for i := range l.Lease.Trees {
 		t := l.Lease.Trees[i].Spec.Of.(*handle).tree
 		t.of = next.twins
-		mine := &handle{tree: t, guard: next}
+		mine := &handle{tree: t, guard: next, held: l.Lease.Trees[i].Spec.Of.(*handle).held}
 		l.Lease.Trees[i].Spec = mine.spec(l.Lease.Trees[i].Spec.Release)
 	}
 	var numbers [2]uint64
 	next.pair, numbers = guard.Adopt(g.now(), guardianHands{next.twins}, l)
 	next.took(numbers, g.guardians)
+	for _, s := range g.guardians {
+		s.former = true
+	}
 	next.planted = g.planted
 	for _, e := range next.pair.State.Leases() {
 		for _, t := range e.Trees() {

@@ -58,6 +58,7 @@ func newWorld(p *Plan) *world {
 			trees: map[string]*tree{}, beings: map[*guardian]struct{}{}, notes: map[fileKey]note{}, known: map[fileKey]service.Known{}, locks: map[fileKey]*gate{}, asides: map[*gate]struct{}{},
 		}
 		h.rng, h.lags = w.stream(h.name), w.stream(h.name+" guardians")
+		h.asking = w.stream(h.name + " names")
 		h.rate = 1 + p.Drift*(2*h.rng.Float64()-1)
 		if p.Clones {
 			h.machine = "image"
@@ -82,7 +83,7 @@ func (w *world) stream(name string) *rand.Rand {
 
 // serverOf is the number of the server with that address.
 func serverOf(address string) int {
-	name, _, _ := strings.Cut(strings.TrimPrefix(address, "zk"), ":")
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(address, "zk"), addressPrefix), ":")
 	n, _ := strconv.Atoi(name)
 	return n - 1
 }

@@ -22,11 +22,11 @@ func (w *world) newZooKeeper() *zookeeper {
 		return &zookeeper{servers: []*zkfaults.Server{zkfaults.New(cfg)}}
 	}
 	rng := w.stream("ensemble")
-	e := zkfaults.NewEnsemble(cfg, zkfaults.EnsembleConfig{Size: p.Servers, SyncLimit: p.SyncLimit, Latency: func() time.Duration {
+	e := zkfaults.NewEnsemble(cfg, zkfaults.EnsembleConfig{Size: p.Servers, Observers: p.Observers, SyncLimit: p.SyncLimit, Latency: func() time.Duration {
 		return drawn(rng, p.Latency)
 	}})
 	z := &zookeeper{ensemble: e}
-	for n := range p.Servers {
+	for n := range p.all() {
 		z.servers = append(z.servers, e.Server(n))
 	}
 	return z
@@ -126,7 +126,7 @@ func (sf *serverFaults) disturbEnsemble(f Fault) (end func(), done bool) {
 	if e == nil {
 		return nil, false
 	}
-	from, to := f.between(sf.plan.Servers)
+	from, to := f.between(sf.plan.all())
 	sf.say("%v", f)
 	var undo func()
 	switch f.Kind {

@@ -8,7 +8,8 @@ import (
 
 // EnsembleConfig says what lies between the servers of an ensemble.
 type EnsembleConfig struct {
-	Size      int                  // number of servers; 3 when zero
+	Size      int                  // number of servers that vote at first; 3 when zero
+	Observers int                  // further ones, which do not
 	SyncLimit int                  // ticks without word from the other side before a follower leaves its leader; 5 when zero
 	Latency   func() time.Duration // of one message between two servers; none when nil
 }
@@ -41,11 +42,14 @@ func NewEnsemble(cfg Config, opts EnsembleConfig) *Ensemble {
 		opts.SyncLimit = 5
 	}
 	e := &Ensemble{cfg: cfg, opts: opts, mu: &sync.Mutex{}, wires: map[[2]int]*wire{}}
-	for n := range opts.Size {
+	for n := range opts.Size + opts.Observers {
 		s := newServer(cfg, e.mu)
 		e.cfg = s.cfg
 		m := &member{e: e, s: s, index: n}
 		m.follows.m, m.requests.m = m, m
+		if n >= opts.Size {
+			m.part = Observer
+		}
 		s.member, s.first = m, e.firstToTell
 		e.members = append(e.members, m)
 	}

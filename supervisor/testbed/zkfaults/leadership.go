@@ -101,10 +101,12 @@ func (l *leadership) advance() {
 	}
 	have := []int64{l.last}
 	for _, f := range l.followers {
-		have = append(have, l.acks[f])
+		if f.part == Voter {
+			have = append(have, l.acks[f])
+		}
 	}
 	slices.Sort(have)
-	majority := len(l.m.e.members)/2 + 1
+	majority := len(l.m.e.voters(nil))/2 + 1
 	if len(have) < majority {
 		return
 	}
@@ -128,13 +130,18 @@ func (l *leadership) advance() {
 
 // hasQuorum tells whether a leader has heard lately from enough followers.
 func (l *leadership) hasQuorum() bool {
-	n := 1
-	for _, f := range l.followers {
-		if time.Since(l.alive[f]) < l.m.e.patience() {
+	voters := l.m.e.voters(nil)
+	return l.heard(voters) > len(voters)/2
+}
+
+// heard is from how many of these a leader has heard lately, itself among them.
+func (l *leadership) heard(of []*member) (n int) {
+	for _, m := range of {
+		if m == l.m || slices.Contains(l.followers, m) && time.Since(l.alive[m]) < l.m.e.patience() {
 			n++
 		}
 	}
-	return n > len(l.m.e.members)/2
+	return n
 }
 
 // pulse is what goes on between the servers every half tick: the leader asks its followers, and these tell what signs of

@@ -22,6 +22,7 @@ type member struct {
 	s     *Server
 	index int
 	role  role
+	part  Part
 	term  int   // grows each time it leaves
 	epoch int64 // of the newest leader that it knew: it joins no older one
 	log   history

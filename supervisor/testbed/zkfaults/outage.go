@@ -28,7 +28,7 @@ func (s *Server) Up() {
 	defer s.mu.Unlock()
 	s.down = false
 	if m := s.member; m != nil {
-		if m.role == down {
+		if m.role == down && m.part != Removed {
 			m.role = looking
 			m.e.lookSoon()
 		}

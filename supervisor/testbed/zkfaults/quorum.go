@@ -142,7 +142,7 @@ func (e *Ensemble) elect() (again bool) {
 				followers = append(followers, f)
 			}
 		}
-		if len(followers)+1 > len(e.members)/2 {
+		if voters := e.voters(nil); m.part == Voter && votes(followers)+1 > len(voters)/2 {
 			m.takeLead(followers)
 			break
 		}
@@ -151,6 +151,15 @@ func (e *Ensemble) elect() (again bool) {
 		again = again || m.role == looking
 	}
 	return again
+}
+
+func votes(of []*member) (n int) {
+	for _, m := range of {
+		if m.part == Voter {
+			n++
+		}
+	}
+	return n
 }
 
 // shorten drops changes that all servers have carried out.
