@@ -22,7 +22,7 @@ func (cv *copiesView) copyOf(t *tree) *proc {
 // promotes makes a copy the primary. World.mu is held.
 func (cv *copiesView) promotes(p *proc, token int64) {
 	cv.flawsOf(p.tree).diverges = true
-	p.copy.primary, p.copy.follows, p.copy.from = true, "", ""
+	p.copy.primary, p.copy.led, p.copy.follows, p.copy.from = true, true, "", ""
 	p.tree.aside = ""
 	for _, q := range p.tree.all() {
 		if q == p || q.parent == p {
@@ -70,5 +70,20 @@ func (cv *copiesView) late(p *proc) {
 	if c := cv.copyOf(p.tree); c != nil && !p.killed && !c.copy.primary {
 		cv.say("%s: the copy of %s is promoted by what a command has left behind", p.tree.node, p.tree.service)
 		cv.promotes(c, p.token)
+	}
+}
+
+// ends demands that a supervisor which is stopped asks a copy first that it has taken to promote it, and has not: what that has told counts, and
+// it may come back with less if it is killed.
+func (cv *copiesView) ends(t *handle) {
+	cv.mu.Lock()
+	defer cv.mu.Unlock()
+	p, v, inc := t.tree.copy(), cv.check.services[t.tree.service], t.guard.inc
+	if p == nil || p.copy.led || p.copy.asked || !inc.asked || inc.hung || !v.lock.there || v.lock.owner != t.tree.session || v.crumb.tree != t.tree.id {
+		return
+	}
+	if t.guarded.MayStart(t.guard.now()) == nil {
+		t.guarded.Started()
+		cv.check.broken("data", "the copy of %s on %s was to be promoted, and is killed without being asked to end", t.tree.service, t.tree.node)
 	}
 }

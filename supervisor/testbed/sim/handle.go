@@ -116,6 +116,7 @@ func (t *handle) Move(ctx context.Context, number uint64, release []byte) error 
 	}
 	g.changed()
 	g.w.mu.Unlock()
+	g.inc.waylay(t.tree.service, false)
 	if err == nil {
 		err = g.answered(ctx, seq)
 	}
@@ -136,6 +137,9 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 	g.inc.trap(beforeKill, nil)
 	if !g.inc.pass() {
 		return nil // nobody is there to hear it
+	}
+	if end && g.w.plan.Replicated {
+		g.w.copies.ends(t)
 	}
 	err := t.guarded.Kill(ctx, killHands{t}, end)
 	if err == nil && g.inc.pass() {

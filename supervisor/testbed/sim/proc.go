@@ -150,6 +150,7 @@ func (h *host) holdsOn(service string) bool {
 
 // term sends SIGTERM.
 func (p *proc) term() {
+	p.copy.asked = true
 	if p.killed || p.dead || p.nature.ignoresTERM {
 		return
 	}

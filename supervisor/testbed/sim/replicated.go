@@ -94,6 +94,8 @@ func (r *revision) has(other *revision) bool {
 // copyOf is what a program of a replicated service is. World.mu guards it.
 type copyOf struct {
 	primary bool
+	led     bool      // it was, with this program
+	asked   bool      // to end
 	follows string    // the node whose copy it was told to follow
 	from    string    // and the one whose data it has got
 	synced  time.Time // when it has that one's data; later: not yet

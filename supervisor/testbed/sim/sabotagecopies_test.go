@@ -10,6 +10,10 @@ var sabotagesOfCopies = []sabotage{
 		{"supervisor/service/copyhere.go", "	if c.opening.Ours() {\n", "	if v.copy != nil || c.opening.Ours() {\n"},
 		copies,
 	}},
+	{"kill a copy that was taken to be promoted, and do not ask it to end", []change{
+		{"supervisor/service/run.go", "	t.term.promotion.stops(ctx, t)\n", ""},
+		copies, stopsSoon,
+	}},
 	{"an empty position counts as 0", []change{
 		{"supervisor/copies/judge.go", "		if r.counts(t) {\n", "		if t.Position == nil {\n			t.Position = new(uint64)\n		}\n		if r.counts(t) {\n"},
 		copies,

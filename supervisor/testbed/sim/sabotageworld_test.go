@@ -101,3 +101,7 @@ var demotions = []change{
 	{"supervisor/testbed/sim/demoting.go", "p.Replicated && p.Seed/replicatedIn/2%2 == 0", "p.Replicated"},
 	{"supervisor/testbed/sim/kinds.go", "	PauseService, PauseService, GiveOrder,", "	PauseService, PauseService, " + strings.Repeat("GiveOrder, ", 60)},
 }
+
+// stopsSoon has supervisors asked to stop that are about to promote a copy.
+var stopsSoon = change{"supervisor/testbed/sim/kinds.go", "DeleteInStopping, StopInFencing, LateInscription, ", "DeleteInStopping, " +
+	strings.Repeat("StopInFencing, CrashSupervisor, StopSupervisor, ", 20) + "LateInscription, "}

@@ -54,7 +54,11 @@ func (i *incarnation) waylay(service string, stopping bool) {
 		i.node.arm(&trap{kind: f.Kind, at: beforeWrite, freeze: f.For, then: func() { w.overtake(service) }})
 		return
 	}
-	time.AfterFunc(f.For, func() {
+	after := f.For
+	if w.plan.Replicated { // a copy is promoted in milliseconds
+		after /= 200
+	}
+	time.AfterFunc(after, func() {
 		if f.Kind == DeleteInFencing || f.Kind == DeleteInStopping {
 			if w.operator.deleteLock(service) {
 				w.nemesis.count(f.Kind)
