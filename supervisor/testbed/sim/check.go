@@ -137,7 +137,7 @@ func (p *proc) String() string {
 func (c *checker) started(p *proc) {
 	c.effects.undoing(p)
 	c.effects.begins(p)
-	if p.tree.aside != "" {
+	if p.tree.aside != "" || p.checksFollower() {
 		return
 	}
 	v := c.services[p.tree.service]
@@ -188,7 +188,7 @@ func (c *checker) started(p *proc) {
 
 func (c *checker) gone(p *proc) {
 	c.effects.ended(p)
-	if p.tree.aside != "" {
+	if p.tree.aside != "" || p.checksFollower() {
 		return
 	}
 	v := c.services[p.tree.service]

@@ -87,5 +87,11 @@ func (t *tree) standsBy(spec child.Spec) {
 	t.aside = "copy"
 }
 
+// checksFollower reports whether a process is a health check that was begun while its program stood by. One whose start hangs is left to
+// itself, and may begin once the program is promoted: it is no child. The token is the follower's.
+func (p *proc) checksFollower() bool {
+	return p.tree.host.w.plan.Warm != nil && p.program == healthCheck && p.token == 0
+}
+
 // truthful reports whether a demote that ends with success has to have demoted the copy: nobody asks that.
 func (p *Plan) truthful() bool { return p.Warm != nil && !p.Warm.asked }
