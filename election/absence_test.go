@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -47,9 +48,7 @@ func besideSlowServers(t *testing.T, f func(ctx context.Context, s *Session, los
 		if err != nil {
 			t.Error(err)
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, e.Close())
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/testbed/must"
 )
 
 func shows(secrets ...string) *Auth {
@@ -144,9 +146,7 @@ func TestClosingShowsWhatTheFileHolds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	for text, want := range map[string]int{"": 1, "u:is\n": 2, "u:is\nu:next\n": 3} {
 		if text != "" {
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		}
 		a := shows("u:was")
 		a.File = file
@@ -171,9 +171,7 @@ func TestCredentialsAreTheSameInAnyOrder(t *testing.T) {
 func TestASecretWithoutAColonIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "zk.secret")
 	for text, ok := range map[string]bool{"user:password\n": true, "user:one\nuser:two\n": true, "password\n": false, "user:password\npassword\n": false} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		if _, err := ReadAuth("digest", file); (err == nil) != ok || err != nil && (strings.Contains(err.Error(), "password\n") || !strings.Contains(err.Error(), "is not user:password")) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -189,9 +190,7 @@ func TestWhatIsProvedDeadIsFencedByNobody(t *testing.T) {
 				}
 				return err
 			})
-			if err := <-ended; err != nil {
-				w.Error(err)
-			}
+			must.Report(w, <-ended)
 			ends()
 		})
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // byHand does what an operator can do to a lock.
@@ -179,9 +181,7 @@ func TestALockInANewFolderIsNotDeletedForTheOldOne(t *testing.T) {
 						if err != nil {
 							return err
 						}
-						if err := act(ctx, sa, a); err != nil {
-							w.Error(err)
-						}
+						must.Report(w, act(ctx, sa, a))
 						after, err := s.all(ctx, a.paths)
 						for i := range before {
 							if before[i].exists != after[i].exists || before[i].stat.Mzxid != after[i].stat.Mzxid {

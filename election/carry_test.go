@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 var errExec = errors.New("this image of the process is no more")
@@ -49,9 +51,7 @@ func (w *world) carriedOver(node string) (left legacy) {
 		w.Fatal(err)
 	}
 	left = legacy{}
-	if err := json.Unmarshal(raw, &left); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, json.Unmarshal(raw, &left))
 	return left
 }
 
@@ -90,9 +90,7 @@ func TestASessionIsCarriedOverWithItsClaim(t *testing.T) {
 			}
 			return claim.Release(ctx)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		w.asOperator(func(ctx context.Context, s *Session) error {
 			p := Paths{Root: s.cfg.Root, Service: "svc"}
 			for _, path := range []string{p.Lock(), p.Crumb()} {
@@ -154,9 +152,7 @@ func TestWhatACandidateHasIsCarriedOver(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	})
 }
 

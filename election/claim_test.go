@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -138,9 +139,7 @@ func TestBelieverInAVanishedLockDoesNotTakeAnothersBreadcrumb(t *testing.T) {
 		})
 		w.activates("b", func(ctx context.Context, s *Session, cl *Claim) error {
 			close(goOn)
-			if err := late(); err != nil {
-				w.Error(err)
-			}
+			must.Report(w, late())
 			return cl.Release(ctx)
 		})
 	})

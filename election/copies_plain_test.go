@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // What a report gives as a node, a host or an address becomes a part of commands, their environment and URLs.
@@ -58,9 +60,7 @@ func TestAReportWhoseWordsAreNoPlainNamesIsNotRead(t *testing.T) {
 func TestTheReasonsInAReportAreOneLine(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	one, err := ReadCopyReport("b", encode(CopyReport{Why: "a\nb\x1b[2J" + long, Role: "follower\n", Sees: &SeenPrimary{Why: "c\nd" + long}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, text := range []string{one.Why, one.Role, one.Sees.Why} {
 		if strings.ContainsAny(text, "\n\x1b") || len(text) > 1000 {
 			t.Errorf("%.200q", text)

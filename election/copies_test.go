@@ -5,15 +5,15 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // seesCopies looks, and fails the test if that is impossible.
 func (w *world) seesCopies(ctx context.Context, c *Candidate) CopiesSeen {
 	w.Helper()
 	v, err := c.Copies().Read(ctx)
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
 	return v
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // endedAt is an ending that is known.
@@ -75,9 +77,7 @@ func (w *world) ending(left func(Ticket, Release)) (a Activation) {
 	if err := dead(); !errors.Is(err, gone) {
 		w.Fatal(err)
 	}
-	if err := b(); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, b())
 	<-done
 	return a
 }
@@ -144,9 +144,7 @@ func TestTheEndThatGuardiansKnowIsWrittenDown(t *testing.T) {
 		a := w.ending(func(ticket Ticket, release Release) {
 			died = time.Now()
 			time.Sleep(time.Second / 10)
-			if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(died), true); err != nil {
-				w.Error(err)
-			}
+			must.Report(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(died), true))
 		})
 		if a.End == nil || a.EndMin == nil || !a.EndMin.Equal(*a.EndMax) || !a.End.Equal(*a.EndMin) || !a.End.Equal(died) {
 			t.Errorf("it died at %v: %+v", died, a)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -180,9 +181,7 @@ func TestPeersAreToldOfEachChange(t *testing.T) {
 			if want := []Peer{{Node: "b", Machine: "m-b", Agent: "b:1"}}; !slices.Equal(*told.Load(), want) {
 				t.Errorf("told of %v", *told.Load())
 			}
-			if err := other(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, other())
 			time.Sleep(100 * time.Millisecond)
 			if len(*told.Load()) != 0 {
 				t.Errorf("told of %v", *told.Load())

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 )
 
 // ourSession in what is fuzzed stands for the session of whoever reads it, ourTree for the tree of its child.
@@ -96,9 +97,7 @@ func FuzzRelease(f *testing.F) {
 			ticket, release := w.leave("a")
 			data := bytes.ReplaceAll(data, []byte(ourSession), []byte(SessionName(ticket.Session)))
 			w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, release.Crumb, data, -1) })
-			if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
-				w.Fatal(err)
-			}
+			must.OK(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true))
 			crumb, err := ReadBreadCrumb(data)
 			ours := err == nil && crumb.Session == SessionName(ticket.Session)
 			w.asOperator(func(ctx context.Context, s *Session) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestQueueServesInOrder(t *testing.T) {
@@ -28,9 +29,7 @@ func TestQueueServesInOrder(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		for _, wait := range waits {
-			if err := wait(); err != nil {
-				w.Error(err)
-			}
+			must.Report(w, wait())
 		}
 		if got := fmt.Sprint(order); got != "[n0 n1 n2 n3 n4]" {
 			w.Errorf("order %v", got)
@@ -73,9 +72,7 @@ func requestsOf(t *testing.T, mode Mode, n int) (count int64) {
 		count = w.counted() - before
 		close(stop)
 		for _, wait := range waits {
-			if err := wait(); err != nil {
-				w.Error(err)
-			}
+			must.Report(w, wait())
 		}
 	})
 	return count

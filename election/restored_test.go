@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // A restore brings znodes back that were ephemeral, as nobody's. They keep nobody waiting, and no node from having its own.
@@ -84,9 +86,7 @@ func TestANameThatARestoreBringsBackIsTaken(t *testing.T) {
 		case <-time.After(time.Minute):
 			w.Fatal("it waits for nobody")
 		}
-		if err := wait(); err != nil {
-			w.Error(err)
-		}
+		must.Report(w, wait())
 	})
 }
 

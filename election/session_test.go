@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -174,9 +175,7 @@ func TestNodeNameInUseIsWaitedFor(t *testing.T) {
 		default:
 		}
 		close(release)
-		if err := errors.Join(first(), second()); err != nil {
-			w.Error(err)
-		}
+		must.Report(w, errors.Join(first(), second()))
 	})
 }
 

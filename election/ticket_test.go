@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -45,9 +46,7 @@ func (w *world) leaveAt(node string) (Ticket, Release, time.Time) {
 func TestTicketClosesASessionAndRemovesItsBreadcrumb(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release := w.leave("a")
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true))
 		if slices.Contains(w.zk.Sessions(), ticket.Session) {
 			w.Error("the session lives")
 		}
@@ -72,9 +71,7 @@ func TestTicketClosesASessionAndRemovesItsBreadcrumb(t *testing.T) {
 func TestTicketLeavesWhatIsNotProved(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release := w.leave("a")
-		if err := ticket.Close(w.Context(), w.dial, nil, endedAt(time.Now()), false); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, ticket.Close(w.Context(), w.dial, nil, endedAt(time.Now()), false))
 		if !slices.Contains(w.zk.Sessions(), ticket.Session) {
 			w.Error("the session was closed")
 		}
@@ -94,9 +91,7 @@ func TestTicketDoesNotTouchTheBreadcrumbOfAnother(t *testing.T) {
 		ticket, release := w.leave("a")
 		other := BreadCrumb{Node: "b", Session: "0x77"}
 		w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, release.Crumb, encode(other), -1) })
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true))
 		w.asOperator(func(ctx context.Context, s *Session) error {
 			v, err := s.getW(ctx, release.Crumb)
 			if named, bad := decode[BreadCrumb](v.data); named.Node != "b" || bad != nil {
@@ -112,9 +107,7 @@ func TestTicketTriesUntilAServerAnswers(t *testing.T) {
 		ticket, release := w.leave("a")
 		w.zk.Down()
 		time.AfterFunc(3*time.Second, w.zk.Up)
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true))
 		if slices.Contains(w.zk.Sessions(), ticket.Session) {
 			w.Error("the session lives")
 		}
@@ -161,12 +154,8 @@ func TestTicketHoldsOnlyWhileNobodyHasClaimed(t *testing.T) {
 			}}, err
 		}
 		ticket.Lease = time.Minute // the meddling takes its time
-		if err := ticket.Close(w.Context(), dial, []Release{release}, endedAt(time.Now()), true); err != nil {
-			w.Error(err)
-		}
+		must.Report(w, ticket.Close(w.Context(), dial, []Release{release}, endedAt(time.Now()), true))
 		close(over)
-		if err := wait(); err != nil {
-			w.Error(err)
-		}
+		must.Report(w, wait())
 	})
 }

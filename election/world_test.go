@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -33,9 +34,7 @@ func inWorld(t *testing.T, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, zk: zkfaults.New(zkfaults.Config{TickTime: testTick}), start: time.Now()}
 		defer func() {
-			if err := w.zk.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, w.zk.Close())
 		}()
 		f(w)
 	})

@@ -14,6 +14,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/testbed/must"
 )
 
 const statusOfCaps = `grep -e CapInh -e CapPrm -e CapEff -e CapBnd -e CapAmb -e NoNewPrivs /proc/self/status | tr -d " \t"`
@@ -67,23 +68,15 @@ func TestSetuidProgramGivesNothingThatIsForbidden(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
 		need.These(t, "root")
 		dir, err := os.MkdirTemp("/var/tmp", "understudy-setuid-") // where users come, and no mount forbids it
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		reader := filepath.Join(dir, "cat")
 		cat, err := exec.LookPath("cat")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		raw, err := os.ReadFile(cat)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, err := range []error{os.Chmod(dir, 0o755), os.WriteFile(reader, raw, 0o755), os.Chmod(reader, 0o755|os.ModeSetuid)} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
 		tree := planted(t, guarded(t, kind))
 		uidAndCaps := func(s inside.Settings) []string {

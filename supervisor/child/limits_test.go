@@ -9,6 +9,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/testbed/must"
 )
 
 // Go raises the soft limit of open files in every process that it starts in: programs are to see it as it was.
@@ -34,9 +35,7 @@ func TestProgramsAreKilledBeforeTheSupervisorWhenMemoryIsShort(t *testing.T) {
 	}
 	lowest := "0" // root in a container can only take back what it has raised
 	var own [2]unix.CapUserData
-	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &own[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &own[0]))
 	if own[0].Effective>>unix.CAP_SYS_RESOURCE&1 != 0 {
 		lowest = "-900"
 	}
@@ -58,21 +57,15 @@ func TestProgramsAreKilledBeforeTheSupervisorWhenMemoryIsShort(t *testing.T) {
 func TestProgramMayHaveCoreDumpsWhereTheSupervisorMayNot(t *testing.T) {
 	need.These(t, "root")
 	var was unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CORE, &was); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Getrlimit(unix.RLIMIT_CORE, &was))
 	var own [2]unix.CapUserData
-	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &own[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &own[0]))
 	hard := uint64(0)
 	if own[0].Effective>>unix.CAP_SYS_RESOURCE&1 == 0 { // root in a container: it could not even take it back
 		hard = was.Max
 	}
 	kindsInTurn(t, func(t *testing.T, kind string) {
-		if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 0, Max: hard}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 0, Max: hard}))
 		defer func() { _ = unix.Setrlimit(unix.RLIMIT_CORE, &was) }()
 		tree := planted(t, guarded(t, kind))
 		some := inside.Settings{Credential: asNobody(), NoNewPrivs: true, Capabilities: &inside.Capabilities{Bounding: ptr(uint64(0))}}

@@ -15,6 +15,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/guardian"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // fileEffect is an effect that is a file, in a folder that the note names. It cannot be undone while there is another one, "stuck".
@@ -89,9 +90,7 @@ func TestASessionIsNotClosedWhileAnEffectIsLeft(t *testing.T) {
 	if c.AllDead || !slices.Equal(c.Left, []string{"a"}) || len(c.Undone)+len(c.Releases) > 0 {
 		t.Fatalf("%+v", c)
 	}
-	if err := os.Remove(filepath.Join(p.dir, "stuck")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Join(p.dir, "stuck")))
 	for c = p.closing(); !c.AllDead; c = p.closing() {
 	}
 	if !slices.Equal(c.Undone, []string{"a"}) {

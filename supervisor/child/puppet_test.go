@@ -21,6 +21,7 @@ import (
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // A puppet is a supervisor in a process of its own, which does what it is told, line by line.
@@ -65,17 +66,13 @@ const (
 func newPuppet(t *testing.T, kind string) *puppet {
 	p := &puppet{t: t, dir: t.TempDir(), container: probed(t, kind)}
 	for _, name := range []string{"held", "log"} {
-		if err := unix.Mkfifo(filepath.Join(p.dir, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Mkfifo(filepath.Join(p.dir, name), 0o600))
 	}
 	p.held = p.open("held", unix.O_RDONLY)
 	p.log = p.open("log", unix.O_RDWR)
 	p.logLines = bufio.NewReader(p.log)
 	setup, err := json.Marshal(p.container)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p.cmd = exec.Command("/proc/self/exe", string(setup), p.dir)
 	p.cmd.Args[0] = puppetRole
 	p.cmd.Stderr = os.Stderr
@@ -84,13 +81,9 @@ func newPuppet(t *testing.T, kind string) *puppet {
 		t.Fatal(err)
 	}
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p.out = bufio.NewReader(out)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.cmd.Start())
 	t.Cleanup(func() {
 		for _, pid := range p.seen {
 			_ = unix.Kill(pid, unix.SIGCONT)

@@ -18,6 +18,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/wait"
 )
 
@@ -41,9 +42,7 @@ func says(t *testing.T, tree *Tree, spec Spec, script string) string {
 func ofThis(t *testing.T, name string) string {
 	t.Helper()
 	status, err := os.ReadFile("/proc/thread-self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for line := range strings.Lines(string(status)) {
 		if strings.HasPrefix(line, name+":") {
 			return strings.TrimSpace(line)
@@ -59,9 +58,7 @@ func TestProgramGetsItsSettingsAndTheSupervisorKeepsItsOwn(t *testing.T) {
 		tree := planted(t, guarded(t, kind))
 		before := ofThis(t, "Umask") + ofThis(t, "Uid") + ofThis(t, "Groups")
 		var limit unix.Rlimit
-		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 		settings := inside.Settings{
 			Credential: &inside.Credential{UID: 65534, GID: 65533, Groups: []uint32{65533, 7, 9}, Name: "nobody"},
 			Umask:      ptr(uint32(0o027)), Nice: ptr(17), OOMScoreAdj: ptr(321),
@@ -173,9 +170,7 @@ func TestSettingThatCannotBeAppliedIsNamed(t *testing.T) {
 				t.Errorf("%q: %v", c.says, err)
 			}
 		}
-		if err := tree.Kill(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, tree.Kill(t.Context()))
 	})
 }
 
@@ -288,9 +283,7 @@ func TestProgramStartsWhereTheSupervisorIs(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile("relative", []byte("#!/bin/sh\npwd\n"), 0o755)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, settings := range []inside.Settings{{}, {Umask: ptr(uint32(0o22))}} {
 			got, err := Output(t.Context(), new(wait.Reach), tree.Start, Spec{Argv: []string{"./relative"}, Settings: settings})
 			if err != nil || strings.TrimSpace(string(got.Output)) != here {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // A setting without a step would be lost without a trace.
@@ -16,9 +18,7 @@ func TestEverySettingHasAStep(t *testing.T) {
 	steps := func(s Settings) (names []string) {
 		prog := Program{Path: "/bin/true", Argv: []string{"true"}, Env: []string{}, Settings: s}
 		all, err := prog.steps(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, step := range all {
 			names = append(names, step.what)
 		}

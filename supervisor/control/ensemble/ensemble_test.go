@@ -21,6 +21,7 @@ import (
 	"understudy/election"
 	"understudy/election/zkmem"
 	"understudy/supervisor/testbed/keytest"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 	"understudy/supervisor/testbed/zktest"
 )
@@ -32,9 +33,7 @@ func asked(servers ...string) Asked {
 func embedded(t *testing.T, server *zkfaults.Server) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -178,17 +177,11 @@ func TestTheConfigOfAServerOnThisHostIsFoundByItsPort(t *testing.T) {
 	proc, dir := t.TempDir(), t.TempDir()
 	write := func(path, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write(proc+"/7/cmdline", "java\x00-cp\x00x\x00org.apache.zookeeper.server.quorum.QuorumPeerMain\x00zoo.cfg\x00")
-	if err := os.Symlink(dir, proc+"/7/cwd"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(dir, proc+"/7/cwd"))
 	write(proc+"/8/cmdline", "sleep\x001000\x00")
 	write(dir+"/zoo.cfg", "# a comment=1\ndataDir=/tmp/zk\nclientPort = 2181\nautopurge.purgeInterval=24\ndynamicConfigFile="+dir+"/members\n")
 	write(dir+"/members", "server.1=zk1:2888:3888;2182\nserver.2=zk2:2888:3888:observer;2181\n")
@@ -213,14 +206,10 @@ func TestRealServersAreKnown(t *testing.T) {
 	if !has(v.Notes, "3 servers: services keep running while 1 of them cannot be reached") || !has(v.Warnings, "never deletes old snapshots") {
 		t.Errorf("%+v", v)
 	}
-	if err := e.Kill(1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Kill(1))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := e.WaitReady(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.WaitReady(ctx))
 	r = Look(t.Context(), how)
 	if v := r.Judge(six); len(v.Faults) > 0 || !has(v.Warnings, e.ClientAddrs()[1]+" gives no session (") {
 		t.Errorf("%+v", v)

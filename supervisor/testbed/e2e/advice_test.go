@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // advised waits until the status has all the words, and returns the commands that it advises, each as its words.
@@ -64,12 +65,12 @@ func TestWhatTheStatusAdvisesMendsIt(t *testing.T) {
 		t.Errorf("advised without a fault: %v", all)
 	}
 
-	must(t, os.WriteFile(sick, nil, 0o600))
+	must.OK(t, os.WriteFile(sick, nil, 0o600))
 	logs := p.advised(t, op, "a is unhealthy", "failing", "Its output, on a:")
 	if len(logs) != 1 || logs[0][0] != "logs" {
 		t.Errorf("advised: %v", logs)
 	}
-	must(t, os.Remove(sick))
+	must.OK(t, os.Remove(sick))
 	kit.Until(t, soon, "all is well", func() bool { return len(p.advised(t, op, "standby")) == 0 })
 
 	p.order(t, op, "pause", p.Options.Service, "--reason", "new disks")

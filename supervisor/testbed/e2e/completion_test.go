@@ -10,6 +10,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // offers is what the shell's script is told for a command line, without descriptions.
@@ -86,7 +87,7 @@ func TestShellsComplete(t *testing.T) {
 	p := brief(t, stage(t))
 	p.OnTwoHosts(t)
 	bin := t.TempDir()
-	must(t, os.Symlink(kit.UnderstudyBinary(t), filepath.Join(bin, "understudy")))
+	must.OK(t, os.Symlink(kit.UnderstudyBinary(t), filepath.Join(bin, "understudy")))
 	env := []string{
 		"PATH=" + bin + ":" + os.Getenv("PATH"), "UNDERSTUDY_ZK=" + strings.Join(p.Options.ZK, ","), "TERM=dumb", "HOME=" + t.TempDir(), "PS1=$ ",
 		"UNDERSTUDY_BINARY=", "INPUTRC=/dev/null",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestOnceEndsWithTheCommandsExitCode(t *testing.T) {
@@ -105,7 +106,7 @@ func TestChildLearnsWhoItIs(t *testing.T) {
 	p.Options.Child = p.Child("env=" + p.File("env"))
 	_, run := p.Active(t, p.Lab.Machine(t, "a"))
 	text, err := os.ReadFile(p.File("env"))
-	must(t, err)
+	must.OK(t, err)
 	env := "\n" + string(text) + "\n"
 	for _, want := range []string{
 		"UNDERSTUDY_SERVICE=" + p.Options.Service, "UNDERSTUDY_NODE=a", fmt.Sprint("UNDERSTUDY_TOKEN=", run.Token),

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 )
 
 // Request is what the proxy saw of one request.
@@ -76,9 +77,7 @@ func (l *Lab) ProxyAt(tb testing.TB, addr, server string) *Proxy {
 func newProxy(tb testing.TB, on, server string) *Proxy {
 	tb.Helper()
 	listener, err := net.Listen("tcp", on)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	p := &Proxy{listener: listener, server: server, conns: map[net.Conn]bool{}}
 	p.work.Go(p.accept)
 	tb.Cleanup(p.close)

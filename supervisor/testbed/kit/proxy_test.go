@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestProxyTellsOfEachRequest(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	go func() {
 		conn, err := l.Accept()
@@ -26,13 +25,9 @@ func TestProxyTellsOfEachRequest(t *testing.T) {
 	told := make(chan string, 9)
 	p.Watch(func(r Request) { told <- r.String() })
 	conn, err := net.Dial("tcp", p.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(Soon)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.SetDeadline(time.Now().Add(Soon)))
 	request := func(op jute.Op, body ...jute.Record) []jute.Record {
 		return append([]jute.Record{jute.RequestHeader{Xid: 1, Op: op}}, body...)
 	}

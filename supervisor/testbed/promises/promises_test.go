@@ -58,10 +58,3 @@ func brief(t *testing.T, s *kit.Stage, words ...string) *kit.Play {
 	p.Options.Session = session
 	return p
 }
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
