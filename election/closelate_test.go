@@ -26,9 +26,7 @@ func TestARecordOfWhatIsUndoneGoesAfterItsSession(t *testing.T) {
 				w.zk.Expire(ticket.Session)
 				w.asOperator(func(ctx context.Context, s *Session) error {
 					v, err := s.getW(ctx, release.Crumb)
-					if err != nil {
-						return err
-					}
+					try(err)
 					data := leaveEffects(v.data, []string{"vip"})
 					if c.node != "" {
 						data = encode(BreadCrumb{Node: c.node, Session: "0x77"})

@@ -54,10 +54,7 @@ func TestThePrimaryHearsWhatOthersSee(t *testing.T) {
 func TestAHeartbeatTellsHowFarACopyIs(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			position, asked := uint64(0), time.Now()
 			stop := s.Self.SayAt("svc", func() (At, bool) {
 				position++

@@ -161,10 +161,7 @@ func TestEverybodyWhoMayBeListedIsCountedOn(t *testing.T) {
 func TestPeersAreToldOfEachChange(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			cand, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			cand := stand(ctx, s, Race)
 			var told atomic.Pointer[[]Peer]
 			watching, stop := context.WithCancel(ctx)
 			ended := make(chan error, 1)

@@ -31,10 +31,7 @@ func TestWhatElseAKeptSessionHasBlocksNobody(t *testing.T) {
 		gone := errors.New("gone")
 		var ticket Ticket
 		err := w.open("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Queue)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Queue)
 			if ahead, err := c.queue.predecessor(ctx); ahead != "" || err != nil {
 				return fmt.Errorf("it is not the first: %s, %w", ahead, err)
 			}
@@ -48,10 +45,7 @@ func TestWhatElseAKeptSessionHasBlocksNobody(t *testing.T) {
 		for _, node := range []string{"b", "a"} {
 			began := w.now()
 			w.within(node, func(ctx context.Context, s *Session) error {
-				_, c, err := claim(ctx, s, Queue)
-				if err != nil {
-					return err
-				}
+				_, c := claimed(ctx, s, Queue)
 				if took := w.now() - began; took > 2*OverAfter(testLease) {
 					w.Errorf("%s has the lock after %v", node, took)
 				}

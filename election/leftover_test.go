@@ -122,10 +122,7 @@ func TestAProcessThatIsNamedStays(t *testing.T) {
 func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.activates("a", func(ctx context.Context, s *Session, own *Claim) error {
-			again, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			again := stand(ctx, s, Race)
 			w.within("c", func(ctx context.Context, s2 *Session) error {
 				c, _, err := s2.NewCandidate(ctx, "svc", Race)
 				if err != nil {

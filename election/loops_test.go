@@ -35,9 +35,7 @@ func (w *world) writeByHand(path string) {
 	w.Helper()
 	w.asOperator(func(ctx context.Context, s *Session) error {
 		v, err := s.getW(ctx, path)
-		if err != nil {
-			return err
-		}
+		try(err)
 		return s.set(ctx, path, v.data, -1)
 	})
 }

@@ -187,9 +187,7 @@ func TestSessionThatIsNotRegisteredSurvivesALossOfData(t *testing.T) {
 				return err
 			}
 			for range 20 { // so that the client sees more than the new data will have
-				if err := s.set(ctx, "/understudy/nodes/a", encode(Node{Node: "a"}), -1); err != nil {
-					return err
-				}
+				try(s.set(ctx, "/understudy/nodes/a", encode(Node{Node: "a"}), -1))
 			}
 			return nil
 		})

@@ -30,10 +30,7 @@ func (w *world) leaveAt(node string) (Ticket, Release, time.Time) {
 	var release Release
 	gone := errors.New("gone")
 	err := w.open(node, func(ctx context.Context, s *Session) error {
-		cl, err := activate(ctx, s)
-		if err != nil {
-			return err
-		}
+		cl := activated(ctx, s)
 		ticket, release, left = s.Ticket(), cl.paths.Release(), time.Now()
 		return gone
 	})()
@@ -52,10 +49,7 @@ func TestTicketClosesASessionAndRemovesItsBreadcrumb(t *testing.T) {
 		}
 		w.within("b", func(ctx context.Context, s *Session) error {
 			began := w.now()
-			_, cl, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+			_, cl := claimed(ctx, s, Race)
 			if cl.Previous != nil || w.now() != began {
 				w.Errorf("previous %+v, after %v", cl.Previous, w.now()-began)
 			}
@@ -139,10 +133,7 @@ func TestTicketHoldsOnlyWhileNobodyHasClaimed(t *testing.T) {
 			return &meddled{conn, 3, func() { // behind greeting and reads
 				w.byHand(release.Lock, release.Crumb)
 				wait = w.open("b", func(ctx context.Context, s *Session) error {
-					b, err := activate(ctx, s)
-					if err != nil {
-						return err
-					}
+					b := activated(ctx, s)
 					close(claimed)
 					<-over
 					if held := w.held(s); held != crumbName+" "+lockName {
