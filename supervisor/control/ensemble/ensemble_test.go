@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +26,7 @@ import (
 )
 
 func asked(servers ...string) Asked {
-	return Asked{Config: election.Config{Servers: servers, Lease: 3 * time.Second, Logger: hclog.NewNullLogger()}, Here: true, Proc: "/nonexistent", Admin: 1}
+	return Asked{Config: election.Config{Servers: servers, Lease: 3 * time.Second, Logger: hclog.NewNullLogger()}, Here: true, Proc: "/nonexistent"}
 }
 
 func embedded(t *testing.T, server *zkfaults.Server) (address string) {
@@ -145,31 +144,6 @@ func TestWhatFollowsFromASetup(t *testing.T) {
 		if (c.want == "") != (len(v.Warnings) == 0) || c.want != "" && !has(v.Warnings, c.want) || len(v.Faults) > 0 {
 			t.Errorf("%s: %q", name, v)
 		}
-	}
-}
-
-func TestTheAdminServerIsAskedWhereTheWordsAreNotAllowed(t *testing.T) {
-	answer := ""
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/commands/configuration" {
-			fmt.Fprint(w, answer)
-		}
-	}))
-	defer web.Close()
-	_, text, _ := net.SplitHostPort(web.Listener.Addr().String())
-	port, _ := strconv.Atoi(text)
-	answer = `{"client_port": 2181, "data_dir": "/srv/zk/version-2", "tick_time": 500, "max_client_cnxns": 60, "command": "configuration", "error": null}`
-	s := ServerStatus{}
-	s.take(admin(t.Context(), "127.0.0.1:2181", port))
-	if s.DataDir != "/srv/zk" || s.Tick != 500*time.Millisecond || s.Clients == nil || *s.Clients != 60 {
-		t.Errorf("%+v", s)
-	}
-	if f := admin(t.Context(), "127.0.0.1:2182", port); f != nil {
-		t.Errorf("%v of another server is taken", f)
-	}
-	answer = `{"hello": 1}`
-	if f := admin(t.Context(), "127.0.0.1:2181", port); f != nil {
-		t.Error(f)
 	}
 }
 
