@@ -69,7 +69,6 @@ func checkCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.file, "config", config.DefaultFile, "the file")
 	flags.StringVar(&f.node, "node", "", "read the file as this `node` does (default: the one that the file names, or the hostname)")
-	complete(cmd, "node", none)
 	flags.BoolVar(&f.effective, "effective", false, "print the config with all defaults filled in")
 	flags.BoolVar(&f.asJSON, "json", false, "print the verdict, or with --effective the config, as JSON")
 	flags.BoolVar(&f.elsewhere, "elsewhere", false, "leave out what this machine has or lacks: the file is for another one")

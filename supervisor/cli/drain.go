@@ -52,12 +52,11 @@ func drainCommand() *cobra.Command {
 	}
 	v.register(cmd, "the outcome")
 	v.patient(cmd)
-	cmd.ValidArgsFunction = v.nodes(func(s control.Status, node string) bool { return !s.IsDrained(node) })
+	cmd.ValidArgsFunction = v.nodes
 	flags := cmd.Flags()
 	flags.BoolVar(&wait, "wait", false, "wait until nothing is active there")
 	flags.BoolVar(&d.Force, "force", false, "even if no other node can take a service, which then stops, or if the node is unknown")
 	flags.StringVar(&d.Why, "reason", "", "`text` that other operators see as the reason")
-	complete(cmd, "reason", none)
 	return cmd
 }
 
@@ -125,7 +124,7 @@ func undrainCommand() *cobra.Command {
 		},
 	}
 	v.register(cmd, "the outcome")
-	cmd.ValidArgsFunction = v.nodes(control.Status.IsDrained)
+	cmd.ValidArgsFunction = v.nodes
 	return cmd
 }
 
@@ -157,6 +156,6 @@ func forgetCommand() *cobra.Command {
 		},
 	}
 	v.register(cmd, "the outcome")
-	cmd.ValidArgsFunction = v.forgettable
+	cmd.ValidArgsFunction = v.services
 	return cmd
 }

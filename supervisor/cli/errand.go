@@ -47,7 +47,7 @@ func errandCommand(verb, short, long, done string, do func(*control.Cluster, con
 	}
 	v.registerErrand(cmd)
 	cmd.Flags().StringVar(&node, "node", "", "whose copy of a replicated service: that `node`'s (default: the primary's)")
-	complete(cmd, "node", v.members(func(control.ServiceStatus, control.MemberStatus) bool { return true }))
+	v.completeNodes(cmd, "node")
 	return cmd
 }
 
@@ -80,7 +80,7 @@ func recloneCommand() *cobra.Command {
 	}
 	v.registerErrand(cmd)
 	cmd.Flags().StringVar(&node, "node", "", "the `node` whose copy is replaced")
-	complete(cmd, "node", v.members(func(s control.ServiceStatus, m control.MemberStatus) bool { return m.Node != s.Active }))
+	v.completeNodes(cmd, "node")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for the node's name on a terminal")
 	cmd.Flags().BoolVar(&force, "force", false, "even if no other copy has the primary's data")
 	return cmd

@@ -49,7 +49,6 @@ func explainCommand(operations string) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: none,
 	}
 }
 

@@ -95,7 +95,7 @@ func confirmCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for the node's name on a terminal")
 	cmd.Flags().BoolVar(&gone, "effects-gone", false, "what the program did beside its processes, such as a mount, is gone too")
 	cmd.Flags().BoolVar(&force, "force", false, "confirm even if the node's agent answers that the program is alive, or without asking it")
-	complete(cmd, "node", v.suspects)
+	v.completeNodes(cmd, "node")
 	return cmd
 }
 

@@ -40,11 +40,10 @@ func logsCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.show(cmd.Context(), args[0]) },
 	}
 	f.register(cmd)
-	cmd.ValidArgsFunction = f.configured
+	cmd.ValidArgsFunction = f.services
 	flags := cmd.Flags()
 	flags.IntVarP(&f.lines, "lines", "n", 100, "how many lines")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "then print new lines as they come, also after a rotation, until Ctrl-C")
-	complete(cmd, "lines", none)
 	f.Config, flags.Lookup("config").Usage = config.DefaultFile, "the config `file` (default "+config.DefaultFile+")"
 	return cmd
 }

@@ -89,7 +89,6 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 	cmd.Flags().BoolVar(&all, "all", false, "all services")
 	if pausing {
 		cmd.Flags().StringVar(&why, "reason", "", "`text` that other operators see as the reason")
-		complete(cmd, "reason", none)
 	}
 	return cmd
 }

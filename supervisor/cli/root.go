@@ -148,16 +148,6 @@ func helpCommand() *cobra.Command {
 			about.InitDefaultHelpFlag()
 			return about.Help()
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
-			if about, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
-				for _, c := range about.Commands() {
-					if c.IsAvailableCommand() {
-						all = append(all, cobra.CompletionWithDesc(c.Name(), c.Short))
-					}
-				}
-			}
-			return all, cobra.ShellCompDirectiveNoFileComp
-		},
 	}
 }
 

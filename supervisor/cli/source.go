@@ -69,7 +69,6 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.http, "http", "", "serve the status over HTTP at this address, as in 127.0.0.1:8437 (default: no HTTP)")
 	flags.StringVar((*string)(&f.log.Level), "log-level", "info", "trace, debug, info, warn or error")
 	flags.StringVar((*string)(&f.log.Format), "log-format", "text", "text or json")
-	completeRun(cmd)
 }
 
 func (f *commandFlags) register() {

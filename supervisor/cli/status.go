@@ -61,7 +61,6 @@ func statusCommand() *cobra.Command {
 	flags.BoolVar(&f.failed, "failed", false, "show only services that do not run as they should")
 	flags.StringVar(&f.node, "node", "", "show only services in which this `node` has a part")
 	flags.BoolVar(&f.check, "check", false, "print what is wrong, and tell by the exit code")
-	complete(cmd, "node", none)
 	return cmd
 }
 

@@ -68,7 +68,6 @@ func holdCommand(verb string, stop bool, short, long string) *cobra.Command {
 	cmd.ValidArgsFunction = v.services
 	if stop {
 		cmd.Flags().StringVar(&why, "reason", "", "`text` that other operators see as the reason")
-		complete(cmd, "reason", none)
 	}
 	return cmd
 }

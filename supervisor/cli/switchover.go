@@ -86,7 +86,7 @@ func switchoverCommand() *cobra.Command {
 	cmd.ValidArgsFunction = v.services
 	v.patient(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "which `node` (default: the first that can)")
-	complete(cmd, "to", v.members(func(s control.ServiceStatus, m control.MemberStatus) bool { return m.Node != s.Active }))
+	v.completeNodes(cmd, "to")
 	cmd.Flags().BoolVar(&force, "force", false, "even if the target is unhealthy, waits after a failure, or its copy lacks data")
 	cmd.Flags().BoolVar(&first, "first", false, "promote the copy on this node though others have not reported, if none was promoted before (replicated services)")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would happen, and order nothing")

@@ -241,9 +241,6 @@ func (s Status) drained(node string) *DrainedNode {
 // DrainedActive tells why the active node is to give the service away; nil: it is not.
 func (s ServiceStatus) DrainedActive() *DrainedNode { return member(s, s.Active).Drained }
 
-// IsDrained reports whether an operator keeps the node out of all services.
-func (s Status) IsDrained(node string) bool { return s.drained(node) != nil }
-
 // Connected reports whether the node's supervisor is.
 func (s Status) Connected(node string) bool {
 	return slices.ContainsFunc(s.Nodes, func(n NodeStatus) bool { return n.Node == node })

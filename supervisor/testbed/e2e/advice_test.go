@@ -86,7 +86,6 @@ func TestWhatTheStatusAdvisesMendsIt(t *testing.T) {
 	if len(confirm) != 1 {
 		t.Fatalf("advised: %v", confirm)
 	}
-	p.offered(t, []string{"a"}, append(p.asking("fence", "confirm"), p.Options.Service, "--node", "")...)
 	kit.Until(t, soon, "the child is dead", func() bool { return len(p.Running()) == 0 })
 	kit.Until(t, soon, "its session is over", func() bool { // until then it is refused: it may be back
 		there, _, err := p.Conn().Exists(p.Path("nodes", "a"))
