@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"path"
-	"strings"
 	"sync"
 	"testing"
 
@@ -25,11 +24,6 @@ func (r Request) String() string {
 		return fmt.Sprintf("%v%v %s", r.Op, r.Parts, path.Base(r.Path))
 	}
 	return fmt.Sprintf("%v %s", r.Op, path.Base(r.Path))
-}
-
-// Heartbeat tells whether a request only keeps a session or a lease alive.
-func (r Request) Heartbeat() bool {
-	return r.Op == jute.OpPing || r.Op == jute.OpSetData && strings.Contains(r.Path, "/nodes/")
 }
 
 // parseRequest reads a request from its header on.
@@ -55,14 +49,13 @@ func parseRequest(frame []byte) Request {
 	return request
 }
 
-// Proxy stands between supervisors and a server, and tells of each request.
+// Proxy stands between supervisors and a server, and remembers each request.
 type Proxy struct {
 	listener net.Listener
 	server   string
 	work     sync.WaitGroup
 
 	mu    sync.Mutex // guards the fields below
-	watch func(Request)
 	seen  []Request
 	conns map[net.Conn]bool
 	shut  bool
@@ -96,13 +89,6 @@ func (l *Lab) Proxies(tb testing.TB, servers []string) (all []*Proxy, addrs []st
 
 // Addr is where the proxy listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
-
-// Watch has a function called with every request from now on.
-func (p *Proxy) Watch(watch func(Request)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.watch = watch
-}
 
 // Seen returns the requests since the last call.
 func (p *Proxy) Seen() []Request {
@@ -191,10 +177,6 @@ func (p *Proxy) requests(sent io.Reader) {
 
 func (p *Proxy) note(r Request) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.seen = append(p.seen, r)
-	watch := p.watch
-	p.mu.Unlock()
-	if watch != nil {
-		watch(r)
-	}
 }

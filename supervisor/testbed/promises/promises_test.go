@@ -21,7 +21,7 @@
 //	user, env file or directory is missing               TestAWorldThatCannotBeHadIsGivenToTheStandby
 //	a supervisor of 200 services is killed               TestTwoHundredServicesMoveTogether
 //	the config is edited                                 TestAChangedServiceDoesNotDisturbTheOthers
-//	20 standbys in a queue                               e2e: TestFailoverCostInAQueueDoesNotGrowWithTheStandbys
+//	20 standbys in a queue                               election: TestFailoverInTheQueueCostsTheSameForAnyNumberOfStandbys
 package promises
 
 import (
