@@ -45,9 +45,7 @@ func besideSlowServers(t *testing.T, f func(ctx context.Context, s *Session, los
 				time.AfterFunc(lag/10, func() { _ = newest.Close() })
 			})
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		must.Report(t, e.Close())
 	})
 }

@@ -111,9 +111,7 @@ func TestCredentialsAreNotChangedTooEarly(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			w.Error(err)
-		}
+		must.Report(w, err)
 		e.Wait()
 	})
 }

@@ -29,9 +29,7 @@ func (w *world) byHand(paths ...string) {
 // held says what is there of a service.
 func (w *world) held(s *Session) string {
 	names, err := s.children(w.Context(), Paths{"/understudy", "svc"}.Dir())
-	if err != nil {
-		w.Error(err)
-	}
+	must.Report(w, err)
 	var held []string
 	for _, n := range names {
 		if strings.HasPrefix(n, "Active") {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // P6: a lock that another client keeps alive is taken like any other, once its node's beat is over.
@@ -76,8 +78,6 @@ func TestANodeTakesItsNameBackFromItsOwnSessionAtOnce(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			w.Error(err)
-		}
+		must.Report(w, err)
 	})
 }

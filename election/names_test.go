@@ -11,15 +11,14 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 )
 
 // named counts the names there are.
 func (w *world) named(s *Session) (claims, records int) {
 	w.Helper()
 	look, err := s.names(w.Context(), Paths{"/understudy", "svc"})
-	if err != nil {
-		w.Error(err)
-	}
+	must.Report(w, err)
 	return len(look.Claims), len(look.Records)
 }
 

@@ -206,9 +206,7 @@ func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
 					}
 					return nil
 				})
-				if err != nil {
-					w.Error(err)
-				}
+				must.Report(w, err)
 			})
 		})
 	}

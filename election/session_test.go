@@ -212,9 +212,7 @@ func TestSessionThatIsNotRegisteredSurvivesALossOfData(t *testing.T) {
 		w.zk.Wipe()
 		select {
 		case err := <-result:
-			if err != nil {
-				w.Error(err)
-			}
+			must.Report(w, err)
 		case <-time.After(time.Minute):
 			w.Error("it hangs")
 		}

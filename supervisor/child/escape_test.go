@@ -272,9 +272,7 @@ func (p *puppet) settle() {
 // tidy removes the cgroup that a program has left, as root may.
 func (p *puppet) tidy() {
 	p.t.Helper()
-	if err := errors.Join(os.Remove(filepath.Join(p.cgroup, "run-1")), os.Remove(p.cgroup)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, errors.Join(os.Remove(filepath.Join(p.cgroup, "run-1")), os.Remove(p.cgroup)))
 }
 
 // P4: what three killed at once have left is ended before anything else is begun.

@@ -90,9 +90,7 @@ func TestTreeDiesWithAllThree(t *testing.T) {
 func (p *puppet) holdSockets() {
 	p.t.Helper()
 	held, err := unix.PidfdOpen(p.cmd.Process.Pid, 0)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	p.t.Cleanup(func() { _ = unix.Close(held) })
 	copies := 0
 	for fd := 3; fd < 64; fd++ {

@@ -45,23 +45,17 @@ func forge(t *testing.T, host box.Host, base string) *forgery {
 func (f *forgery) run(pid int) {
 	f.t.Helper()
 	s, err := box.StatOf(pid)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	at := filepath.Join(f.cgroup, box.RunPrefix+"1")
 	err = errors.Join(os.Mkdir(at, 0o755), unix.Setxattr(at, box.FirstAttr, fmt.Appendf(nil, "%d %d", s.Pid, s.Start), 0), os.Chown(at, stranger, stranger))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 }
 
 // file makes a file of the forged cgroup.
 func (f *forgery) file(name, text string) {
 	f.t.Helper()
 	at := filepath.Join(f.cgroup, name)
-	if err := errors.Join(os.WriteFile(at, []byte(text), 0o600), os.Chown(at, stranger, stranger)); err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, errors.Join(os.WriteFile(at, []byte(text), 0o600), os.Chown(at, stranger, stranger)))
 }
 
 // judged ends and looks at the tree as agents and `fence kill-local` do. It is over soon, whatever is named.

@@ -53,9 +53,7 @@ func (p *puppet) owes(lease time.Duration) (deadline time.Duration) {
 
 func (p *puppet) put(name string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), nil, 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, os.WriteFile(filepath.Join(p.dir, name), nil, 0o600))
 }
 
 // P2: guardians undo what their supervisor cannot, once the tree is dead, and close the session after that.

@@ -96,9 +96,7 @@ func newPuppet(t *testing.T, kind string) *puppet {
 
 func (p *puppet) open(name string, mode int) *os.File {
 	fd, err := unix.Open(filepath.Join(p.dir, name), mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	f := os.NewFile(uintptr(fd), name)
 	p.t.Cleanup(func() { _ = f.Close() })
 	return f
@@ -107,9 +105,7 @@ func (p *puppet) open(name string, mode int) *os.File {
 func (p *puppet) order(c command) {
 	p.t.Helper()
 	line, err := json.Marshal(c)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	if _, err := p.in.Write(append(line, '\n')); err != nil {
 		p.t.Fatal(err)
 	}
@@ -122,9 +118,7 @@ func (p *puppet) hear() reply {
 		p.t.Fatalf("the supervisor says nothing: %v", err)
 	}
 	var r reply
-	if err := json.Unmarshal(line, &r); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, json.Unmarshal(line, &r))
 	return r
 }
 
@@ -229,9 +223,7 @@ func (p *puppet) closing() closed {
 		p.t.Fatalf("no session was closed: %v", err)
 	}
 	var c closed
-	if err := json.Unmarshal(line, &c); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, json.Unmarshal(line, &c))
 	return c
 }
 

@@ -71,9 +71,7 @@ func started(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
 		if err == nil {
 			err = unix.SetNonblock(fd, true) // so that it can have a deadline
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		opened <- os.NewFile(uintptr(fd), "stdout of "+script)
 	}()
 	p, err := tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", `exec >"$0"; ` + script, out}, Env: os.Environ()})

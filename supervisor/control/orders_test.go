@@ -68,9 +68,7 @@ func TestOrdersAtTheSameTimeAreBothCarriedOut(t *testing.T) {
 				c.Why += string(rune('a' + i))
 				return c, true
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 		})
 	}
 	wg.Wait()

@@ -82,9 +82,7 @@ func (b *bureau) passes(d time.Duration) {
 func (b *bureau) plants() *Tree {
 	b.t.Helper()
 	tree, seq, err := b.State.AddTree(b.now, 1, TreeSpec{Release: []byte("r"), Ref: func() *Ref { return &Ref{Path: "here"} }})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	b.acks(0)
 	b.acks(1)
 	if done, err := b.Questions.Answered(seq); !done || err != nil {

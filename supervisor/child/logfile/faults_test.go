@@ -148,9 +148,7 @@ func TestFastWriterCostsNoMemory(t *testing.T) {
 	for over := false; !over; {
 		select {
 		case err := <-ended:
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 			over = true
 		case <-time.After(50 * time.Millisecond):
 			runtime.GC() // what is not needed any more does not count

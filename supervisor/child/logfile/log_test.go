@@ -41,9 +41,7 @@ func running(t *testing.T, cfg Config) (l *Log, end func()) {
 		_ = l.CloseWriter()
 		select {
 		case err := <-ran:
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 		case <-time.After(deadline):
 			t.Error("it does not end")
 		}
@@ -120,9 +118,7 @@ func TestEndIsBounded(t *testing.T) {
 	cancel()
 	select {
 	case err := <-ran:
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 	case <-time.After(deadline):
 		t.Fatal("it does not end")
 	}

@@ -98,9 +98,7 @@ func watched(t *testing.T, cfg Config, s *script, length time.Duration) string {
 		}
 		story = append(story, fmt.Sprintf("%s%d", word, r.Failures))
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
 	return strings.Join(story, " ")
 }
 

@@ -197,9 +197,7 @@ func (c *client) want(q request, want string) {
 func (c *client) mark() *client {
 	c.t.Helper()
 	h, err := c.Call(jute.OpSync, jute.Path("/"), nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	c.base = h.Zxid
 	return c
 }
