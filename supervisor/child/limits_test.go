@@ -19,7 +19,7 @@ func TestProgramSeesTheSoftLimitThatTheSupervisorWasStartedWith(t *testing.T) {
 	}
 	kindsInTurn(t, func(t *testing.T, kind string) {
 		tree := planted(t, guarded(t, kind))
-		for name, settings := range map[string]inside.Settings{"plain": {}, "launched": {Umask: ptr(uint32(0o22))}} {
+		for name, settings := range map[string]inside.Settings{"plain": {}, "launched": {Umask: new(uint32(0o22))}} {
 			if got := says(t, tree, Spec{Settings: settings}, "ulimit -Sn"); got != "611" {
 				t.Errorf("%s: %s", name, got)
 			}
@@ -45,7 +45,7 @@ func TestProgramsAreKilledBeforeTheSupervisorWhenMemoryIsShort(t *testing.T) {
 		if got := strings.TrimSpace(string(text)); got != lowest || err != nil {
 			t.Errorf("the supervisor's is %s, %v", got, err)
 		}
-		for want, settings := range map[string]inside.Settings{"77": {}, "5": {OOMScoreAdj: ptr(5)}} {
+		for want, settings := range map[string]inside.Settings{"77": {}, "5": {OOMScoreAdj: new(5)}} {
 			if got := says(t, tree, Spec{Settings: settings}, "cat /proc/self/oom_score_adj"); got != want {
 				t.Errorf("a program's is %s, not %s", got, want)
 			}
@@ -68,7 +68,7 @@ func TestProgramMayHaveCoreDumpsWhereTheSupervisorMayNot(t *testing.T) {
 		must.OK(t, unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 0, Max: hard}))
 		defer func() { _ = unix.Setrlimit(unix.RLIMIT_CORE, &was) }()
 		tree := planted(t, guarded(t, kind))
-		some := inside.Settings{Credential: asNobody(), NoNewPrivs: true, Capabilities: &inside.Capabilities{Bounding: ptr(uint64(0))}}
+		some := inside.Settings{Credential: asNobody(), NoNewPrivs: true, Capabilities: &inside.Capabilities{Bounding: new(uint64(0))}}
 		for want, limits := range map[string][]inside.Limit{"0": nil, "2048": {limitOf("core", 1<<20, 1<<20)}} { // in blocks of 512 bytes
 			some.Limits = limits
 			if got := says(t, tree, Spec{Settings: some}, "ulimit -Sc"); got != want {

@@ -231,7 +231,7 @@ func (o Orphan) Leftover() Leftover {
 			return nil // do not show a process that cannot be read
 		}
 		text, _ := fs.ReadFile(itself, filepath.Join(path, "cgroup.procs"))
-		for _, word := range strings.Fields(string(text)) {
+		for word := range strings.FieldsSeq(string(text)) {
 			pid, err := strconv.Atoi(word)
 			if err != nil {
 				continue
