@@ -74,8 +74,11 @@ func Root(version, operations string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(runCommand(version), checkCommand(), importCommand(), statusCommand(), historyCommand(), logsCommand(), explainCommand(operations), switchoverCommand(),
-		pauseCommand(), resumeCommand(), stopCommand(), startCommand(), drainCommand(), undrainCommand(), forgetCommand(), restartCommand(), reloadCommand(), recloneCommand(), fenceCommand(), devCommand(), demoCommand(), copyCommand(), versionCommand(version), sweepCommand(), reexecCommand(), goesOnCommand(), addressCommand(), mountCommand(), ocfCommand(), undoCommand())
+	root.AddCommand(runCommand(version), checkCommand(), importCommand(), statusCommand(), historyCommand(), logsCommand(),
+		explainCommand(operations), switchoverCommand(), pauseCommand(), resumeCommand(), stopCommand(), startCommand(),
+		drainCommand(), undrainCommand(), forgetCommand(), restartCommand(), reloadCommand(), recloneCommand(),
+		fenceCommand(), devCommand(), demoCommand(), copyCommand(), versionCommand(version), sweepCommand(), reexecCommand(),
+		goesOnCommand(), addressCommand(), mountCommand(), ocfCommand(), undoCommand())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(helpCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true

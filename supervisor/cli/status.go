@@ -148,7 +148,8 @@ var statusColumns = []column{
 const manyServices = 20
 
 var briefColumns = []column{
-	{head: "SERVICE", shrinks: true}, {head: "ACTIVE", shrinks: true}, {head: "SINCE", right: true}, {head: "HEALTH"}, {head: "STANDBYS", right: true},
+	{head: "SERVICE", shrinks: true}, {head: "ACTIVE", shrinks: true}, {head: "SINCE", right: true}, {head: "HEALTH"},
+	{head: "STANDBYS", right: true},
 }
 
 // paper is what a status is written on, and how.
@@ -220,7 +221,8 @@ func (to paper) nothing(s control.Status) []string {
 	case len(s.Nodes) > 0:
 		return wrap(fmt.Sprintf("%s is connected, and its services are starting, or it has none.", s.Nodes[0].Node), to.width)
 	}
-	return append(wrap("Nothing of Understudy is below "+s.Where+". If that is the right place, start a service on two nodes or more:", to.width),
+	return append(wrap("Nothing of Understudy is below "+s.Where+". If that is the right place, start a service on two nodes or more:",
+		to.width),
 		command(to.width, withFlags(control.Remedy{Words: []string{"understudy run", "--service NAME"}, Wraps: "COMMAND"}, to.flags)...)...)
 }
 
@@ -265,13 +267,15 @@ func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []strin
 		}
 		r.notes = problems(to, v, m.Node, flags)
 		if d := m.Drained; d != nil { // which paper.drained gives, with the command that ends it
-			r.notes = problemLines(to, v, flags, func(f control.Problem) bool { return f.Node == m.Node && !strings.Contains(f.What, " is "+d.Words) })
+			r.notes = problemLines(to, v, flags,
+				func(f control.Problem) bool { return f.Node == m.Node && !strings.Contains(f.What, " is "+d.Words) })
 		}
 		if len(r.notes) == 0 && m.Drained == nil && m.Why != "" && m.Why != v.Order && !saidOnce(v, m.Why) {
 			r.notes = note(to.width, m.Node+": "+m.Why)
 		}
 		if len(r.notes) == 0 && m.Node == v.Active && len(v.Failsafe) > 0 {
-			r.notes = note(to.width, "failsafe: without ZooKeeper it keeps running as long as these nodes agree not to start it: "+strings.Join(v.Failsafe, ", "))
+			r.notes = note(to.width, "failsafe: without ZooKeeper it keeps running as long as "+
+				"these nodes agree not to start it: "+strings.Join(v.Failsafe, ", "))
 		}
 		rows = append(rows, r)
 	}
@@ -284,7 +288,8 @@ func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []strin
 
 // saidOnce reports whether a problem of the service as a whole has a node's reason already.
 func saidOnce(v control.ServiceStatus, why string) bool {
-	return slices.ContainsFunc(v.Problems, func(f control.Problem) bool { return f.Node == "" && strings.Contains(f.What, " is: "+why+".") })
+	return slices.ContainsFunc(v.Problems,
+		func(f control.Problem) bool { return f.Node == "" && strings.Contains(f.What, " is: "+why+".") })
 }
 
 var roleColours = map[election.Role]colour{
@@ -293,7 +298,8 @@ var roleColours = map[election.Role]colour{
 }
 
 var healthColours = map[election.Health]colour{
-	election.HealthStarting: yellow, election.HealthFailing: red, election.HealthUnfit: yellow, election.HealthFailed: red, election.HealthUnknown: red,
+	election.HealthStarting: yellow, election.HealthFailing: red, election.HealthUnfit: yellow,
+	election.HealthFailed: red, election.HealthUnknown: red,
 }
 
 // problems tells what is wrong with a node's part, or with the service as a whole, and what mends it.

@@ -35,7 +35,8 @@ func checkStatus(w io.Writer, s control.Status, now time.Time) error {
 			worst = code
 		}
 		switch {
-		case len(s.Services) > 1 && code == exitAlone && !slices.ContainsFunc(v.Problems, func(f control.Problem) bool { return unfit(v, f) }):
+		case len(s.Services) > 1 && code == exitAlone &&
+			!slices.ContainsFunc(v.Problems, func(f control.Problem) bool { return unfit(v, f) }):
 			// The loss of one node can be that of the standby of all services.
 			alone = append(alone, v.Service)
 		case code != 0 || len(s.Services) == 1:
@@ -117,7 +118,8 @@ func total(services []control.ServiceStatus) string {
 	for _, part := range []struct {
 		code int
 		what string
-	}{{exitDown, "active nowhere"}, {exitUnhealthy, "unhealthy"}, {exitAlone, "without a standby"}, {exitPaused, held}, {0, "active and ok"}} {
+	}{{exitDown, "active nowhere"}, {exitUnhealthy, "unhealthy"}, {exitAlone, "without a standby"}, {exitPaused, held},
+		{0, "active and ok"}} {
 		if n := counts[part.code]; n > 0 {
 			text += fmt.Sprintf(" %d %s,", n, part.what)
 		}

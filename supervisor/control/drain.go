@@ -150,8 +150,8 @@ const (
 	arriving  = 3 * time.Second        // how long a service that has left it is looked for, or a node to stand again
 )
 
-// Empty waits until nothing is active on a drained node any more, nor can be: it stands for no service. A moment longer it waits until what has
-// left it runs elsewhere.
+// Empty waits until nothing is active on a drained node any more, nor can be: it stands for no service. A moment longer it waits until what
+// has left it runs elsewhere.
 func (c *Cluster) Empty(ctx context.Context, node string, leaving []Departure) ([]Departure, error) {
 	there := leaving
 	var left time.Time // when nothing was active there any more
