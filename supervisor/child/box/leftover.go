@@ -263,7 +263,8 @@ func (l *Leftover) Look(pid int) bool {
 			continue
 		}
 		tracer, _ := strconv.Atoi(StatusField(text, "TracerPid"))
-		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tracer)); err == nil { // a thread traces: an operator looks for its process
+		// A thread traces: an operator looks for its process.
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tracer)); err == nil {
 			tracer, _ = strconv.Atoi(StatusField(text, "Tgid"))
 		}
 		if l.Pid == 0 || tracer != 0 || strings.HasPrefix(l.State, "Z") { // its main thread may have ended before the others
