@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -44,12 +45,8 @@ func besideSlowServers(t *testing.T, f func(ctx context.Context, s *Session, los
 				time.AfterFunc(lag/10, func() { _ = newest.Close() })
 			})
 		})
-		if err != nil {
-			t.Error(err)
-		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
+		must.Report(t, e.Close())
 	})
 }
 
@@ -95,31 +92,22 @@ func TestEveryPlaceOfOursIsRemoved(t *testing.T) {
 	for _, leave := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			w.within("a", func(ctx context.Context, s *Session) error {
-				first, _, err := s.NewCandidate(ctx, "svc", Queue)
-				if err != nil {
-					return err
-				}
+				first := stand(ctx, s, Queue)
 				if _, err := first.Wait(ctx); err != nil {
 					return err
 				}
 				for _, rank := range []string{"", "-p7", ""} { // as a previous candidate may have left them
 					guid, _, _ := strings.Cut(first.queue.place[len(first.paths.Queue())+1:], placeMark)
-					if err := s.create(ctx, first.paths.Queue()+"/"+guid+rank+placeMark, nil, 3); err != nil {
-						return err
-					}
+					try(s.create(ctx, first.paths.Queue()+"/"+guid+rank+placeMark, nil, 3))
 				}
-				c, _, err := s.NewCandidate(ctx, "svc", Queue)
-				if err != nil {
-					return err
-				}
+				c := stand(ctx, s, Queue)
 				want := 1
 				if leave {
-					want, err = 0, c.Withdraw(ctx)
+					want = 0
+					try(c.Withdraw(ctx))
 				} else {
-					_, err = c.Wait(ctx)
-				}
-				if err != nil {
-					return err
+					_, err := c.Wait(ctx)
+					try(err)
 				}
 				if places, err := named(ctx, s, c.paths.Queue(), placeMark); len(places) != want || err != nil {
 					w.Errorf("places: %v %v", places, err)
@@ -187,9 +175,7 @@ func TestALockWhoseTakingWasNotAnsweredIsLookedForWithASync(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.within("a", func(ctx context.Context, s *Session) error {
 				c, err := w.unanswered(ctx, s, Race)
-				if err != nil {
-					return err
-				}
+				try(err)
 				w.byHand(c.paths.Lock(), c.paths.Crumb())
 				before := w.zk.Requests()[jute.OpSync]
 				if err := look(ctx, c); err != nil || c.Unsure() {
@@ -210,13 +196,9 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.within("a", func(ctx context.Context, s *Session) error {
 				c, before, err := s.NewCandidate(ctx, "svc", Race)
-				if err != nil {
-					return err
-				}
+				try(err)
 				o, err := c.Wait(ctx)
-				if err != nil {
-					return err
-				}
+				try(err)
 				w.deleteAll()
 				w.asOperator(func(ctx context.Context, s *Session) error {
 					_, _, err := s.NewCandidate(ctx, "svc", Race)
@@ -250,15 +232,10 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 func TestAPreferenceThatIsThereThoughItIsNotSeenIsLookedForWithASync(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			before := w.zk.Requests()[jute.OpSync]
 			w.zk.Refuse(createIn("preferred"), jute.NodeExists)
-			if err := c.Prefer(ctx, 5); err != nil {
-				return err
-			}
+			try(c.Prefer(ctx, 5))
 			if n := w.zk.Requests()[jute.OpSync] - before; n != 1 {
 				w.Errorf("%d syncs", n)
 			}
@@ -272,9 +249,7 @@ func TestAServiceThatWasDeletedIsMadeAnewByWhoStands(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
 			c, before, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			try(err)
 			told, ended := make(chan struct{}, 9), make(chan error, 1)
 			go func() { ended <- c.Control.Watch(ctx, func(Intents) { told <- struct{}{} }) }()
 			<-told

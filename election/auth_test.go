@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/testbed/must"
 )
 
 func shows(secrets ...string) *Auth {
@@ -27,7 +29,7 @@ func (w *world) as(a *Auth, node string, f func(ctx context.Context, s *Session)
 	cfg := w.config(node)
 	cfg.Auth = a
 	e := New(cfg)
-	if err := e.Open(w.Context(), f); err != nil {
+	if err := e.Open(w.Context(), caught(f)); err != nil {
 		w.Errorf("%s: %v", node, err)
 	}
 	e.Wait()
@@ -38,10 +40,7 @@ func TestCredentialsAreChangedUnderASession(t *testing.T) {
 	was, both, is := shows("u:was"), shows("u:was", "u:is"), shows("u:is")
 	inWorld(t, func(w *world) {
 		w.as(was, "a", func(ctx context.Context, s *Session) error {
-			cl, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+			cl := activated(ctx, s)
 			id, paths := s.ID(), Paths{"/understudy", "svc"}
 			if err := s.Renew(ctx, is); !errors.Is(err, ErrNotOurs) {
 				w.Errorf("at once: %v", err)
@@ -50,26 +49,18 @@ func TestCredentialsAreChangedUnderASession(t *testing.T) {
 			if err != nil || len(acl) != 1 || !was.owns(acl) {
 				w.Errorf("before: %+v %v", acl, err)
 			}
-			if err := s.Renew(ctx, both); err != nil {
-				return err
-			}
+			try(s.Renew(ctx, both))
 			if err := s.Renew(ctx, is); !errors.Is(err, ErrNotOurs) {
 				w.Errorf("what belongs to the previous alone is not ours: %v", err)
 			}
-			if err := w.give(ctx, s, "/understudy"); err != nil {
-				return err
-			}
-			if err := s.Renew(ctx, is); err != nil {
-				return err
-			}
+			try(w.give(ctx, s, "/understudy"))
+			try(s.Renew(ctx, is))
 			end := s.Lease.End()
 			time.Sleep(testTimeout)
 			if s.Lease.End() < end+testTimeout/2 || s.ID() != id || s.Over() != nil {
 				w.Errorf("the lease ends at %v, formerly %v; session %x, formerly %x; %v", s.Lease.End(), end, s.ID(), id, s.Over())
 			}
-			if err := s.create(ctx, paths.Dir()+"/x", nil, 0); err != nil {
-				return err
-			}
+			try(s.create(ctx, paths.Dir()+"/x", nil, 0))
 			acl, err = insist(ctx, s.client, func() ([]zk.ACL, error) { acl, _, err := s.conn.GetACL(paths.Dir() + "/x"); return acl, err })
 			if err != nil || was.owns(acl) || !is.owns(acl) {
 				w.Errorf("what is created belongs to %+v, %v", acl, err)
@@ -120,9 +111,7 @@ func TestCredentialsAreNotChangedTooEarly(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			w.Error(err)
-		}
+		must.Report(w, err)
 		e.Wait()
 	})
 }
@@ -144,9 +133,7 @@ func TestClosingShowsWhatTheFileHolds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	for text, want := range map[string]int{"": 1, "u:is\n": 2, "u:is\nu:next\n": 3} {
 		if text != "" {
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		}
 		a := shows("u:was")
 		a.File = file
@@ -171,9 +158,7 @@ func TestCredentialsAreTheSameInAnyOrder(t *testing.T) {
 func TestASecretWithoutAColonIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "zk.secret")
 	for text, ok := range map[string]bool{"user:password\n": true, "user:one\nuser:two\n": true, "password\n": false, "user:password\npassword\n": false} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		if _, err := ReadAuth("digest", file); (err == nil) != ok || err != nil && (strings.Contains(err.Error(), "password\n") || !strings.Contains(err.Error(), "is not user:password")) {
 			t.Errorf("%q: %v", text, err)
 		}

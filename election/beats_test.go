@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -47,10 +48,7 @@ func TestALockIsTakenWhenItsNodesBeatIsOver(t *testing.T) {
 					sent, _ := w.silence(a)
 					acked <- sent
 				})
-				_, b, err := claim(ctx, s, mode)
-				if err != nil {
-					return err
-				}
+				_, b := claimed(ctx, s, mode)
 				took := w.now() - <-acked
 				if took < OverAfter(testLease) || took > OverAfter(testLease)+beatEvery(testLease) {
 					w.Errorf("%s: claimed %v after the last heartbeat, and the lease lasts for %v", mode, took, testLease)
@@ -107,10 +105,7 @@ func TestANodeThatComesBackTakesItsLockAtOnce(t *testing.T) {
 		w.silence(a)
 		began := w.now()
 		w.within("a", func(ctx context.Context, s *Session) error {
-			_, again, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+			_, again := claimed(ctx, s, Race)
 			if took := w.now() - began; took < OverAfter(testLease) || took > OverAfter(testLease)+beatEvery(testLease) {
 				w.Errorf("claimed %v after it came back, and the lease lasts for %v", took, testLease)
 			}
@@ -170,10 +165,7 @@ func TestWhatIsProvedDeadIsFencedByNobody(t *testing.T) {
 				again.Wait()
 			}()
 			w.within("b", func(ctx context.Context, s *Session) error {
-				_, b, err := claim(ctx, s, Race)
-				if err != nil {
-					return err
-				}
+				_, b := claimed(ctx, s, Race)
 				if took := w.now() - began; took > beatEvery(testLease) {
 					w.Errorf("claimed after %v", took)
 				}
@@ -189,9 +181,7 @@ func TestWhatIsProvedDeadIsFencedByNobody(t *testing.T) {
 				}
 				return err
 			})
-			if err := <-ended; err != nil {
-				w.Error(err)
-			}
+			must.Report(w, <-ended)
 			ends()
 		})
 	}
@@ -228,23 +218,14 @@ func TestALockOfANodeThatSendsHeartbeatsIsNotTaken(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.activates("a", func(ctx context.Context, a *Session, c *Claim) error {
 			w.within("b", func(ctx context.Context, s *Session) error {
-				cand, _, err := s.NewCandidate(ctx, "svc", Race)
-				if err != nil {
-					return err
-				}
+				cand := stand(ctx, s, Race)
 				lock, trail, err := cand.taking.readLock(ctx)
-				if err != nil {
-					return err
-				}
+				try(err)
 				held := &beat{all: &s.beats, of: beatOf{"a", lock.stat.EphemeralOwner}, news: make(chan struct{})}
-				if err := held.look(ctx); err != nil {
-					return err
-				}
+				try(held.look(ctx))
 				held.since -= testTimeout // as if it had been seen long ago
 				time.Sleep(2 * beatEvery(testLease))
-				if err := cand.taking.vacate(ctx, held, lock, trail); err != nil {
-					return err
-				}
+				try(cand.taking.vacate(ctx, held, lock, trail))
 				if lock, err := s.exists(ctx, c.paths.Lock()); !lock.exists || err != nil {
 					w.Errorf("the lock is gone: %v", err)
 				}
@@ -261,14 +242,9 @@ func TestALockThatWasTakenMeanwhileIsNotTaken(t *testing.T) {
 		a, ends := w.holds("a")
 		w.silence(a)
 		w.within("b", func(ctx context.Context, s *Session) error {
-			cand, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			cand := stand(ctx, s, Race)
 			lock, trail, err := cand.taking.readLock(ctx)
-			if err != nil {
-				return err
-			}
+			try(err)
 			held := cand.taking.watchHolder(lock)
 			defer held.leave()
 			w.claims("c", func(ctx context.Context, _ *Session, c *Claim) error {
@@ -415,10 +391,7 @@ func TestASessionThatEndsDuringTheGraceDelayCostsNothing(t *testing.T) {
 		a, ends := w.holds("a")
 		w.within("b", func(ctx context.Context, s *Session) error {
 			time.AfterFunc(5*testTimeout, func() { w.silence(a) })
-			_, b, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+			_, b := claimed(ctx, s, Race)
 			const grace = testTimeout
 			for range 2 {
 				if delay, err := b.Delay(ctx, grace); delay != grace || b.leased || err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // byHand does what an operator can do to a lock.
@@ -27,9 +29,7 @@ func (w *world) byHand(paths ...string) {
 // held says what is there of a service.
 func (w *world) held(s *Session) string {
 	names, err := s.children(w.Context(), Paths{"/understudy", "svc"}.Dir())
-	if err != nil {
-		w.Error(err)
-	}
+	must.Report(w, err)
 	var held []string
 	for _, n := range names {
 		if strings.HasPrefix(n, "Active") {
@@ -103,9 +103,7 @@ func TestLateReleaseDoesNotReachALaterClaim(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.activates("a", func(ctx context.Context, s *Session, a *Claim) error {
-			if err := a.writeToken(ctx); err != nil {
-				return err
-			}
+			try(a.writeToken(ctx))
 			a.version = 1 // as it would have read
 			w.byHand(p.Lock())
 			for _, last := range []bool{false, true} {
@@ -135,9 +133,7 @@ func TestLateSignatureDoesNotReachALaterBreadcrumb(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.activates("a", func(ctx context.Context, s *Session, a *Claim) error {
 			late := *a
-			if err := a.Release(ctx); err != nil {
-				return err
-			}
+			try(a.Release(ctx))
 			w.activates("b", func(ctx context.Context, s2 *Session, b *Claim) error {
 				if err := late.writeToken(w.Context()); err != nil {
 					w.Errorf("sign: %v", err)
@@ -176,12 +172,8 @@ func TestALockInANewFolderIsNotDeletedForTheOldOne(t *testing.T) {
 							w.Errorf("version %d, then %d; name %s, then %s; record %s, then %s", a.version, b.version, a.name, b.name, a.record, b.record)
 						}
 						before, err := s.all(ctx, a.paths)
-						if err != nil {
-							return err
-						}
-						if err := act(ctx, sa, a); err != nil {
-							w.Error(err)
-						}
+						try(err)
+						must.Report(w, act(ctx, sa, a))
 						after, err := s.all(ctx, a.paths)
 						for i := range before {
 							if before[i].exists != after[i].exists || before[i].stat.Mzxid != after[i].stat.Mzxid {
@@ -205,9 +197,7 @@ func (w *world) deleteAll(more ...string) {
 	w.asOperator(func(ctx context.Context, s *Session) error {
 		for _, folder := range []string{p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred(), p.Dir()} {
 			names, err := s.children(ctx, folder)
-			if err != nil {
-				return err
-			}
+			try(err)
 			for _, name := range names {
 				if path := folder + "/" + name; !slices.Contains(paths, path) {
 					paths = append(paths, path)

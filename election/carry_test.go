@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 var errExec = errors.New("this image of the process is no more")
@@ -22,18 +24,12 @@ func (w *world) carriedOver(node string) (left legacy) {
 	w.Helper()
 	var raw []byte
 	err := w.open(node, func(ctx context.Context, s *Session) error {
-		cand, claim, err := claim(ctx, s, Queue)
-		if err != nil {
-			return err
+		cand, claim := claimed(ctx, s, Queue)
+		err := ErrCrumbChanged
+		for errors.Is(err, ErrCrumbChanged) {
+			err = claim.Inscribe(ctx)
 		}
-		for {
-			if err = claim.Inscribe(ctx); !errors.Is(err, ErrCrumbChanged) {
-				break
-			}
-		}
-		if err != nil {
-			return err
-		}
+		try(err)
 		left.CarriedCandidate = cand.Carry()
 		if left.Claim, err = claim.Carry(); err != nil {
 			return err
@@ -49,9 +45,7 @@ func (w *world) carriedOver(node string) (left legacy) {
 		w.Fatal(err)
 	}
 	left = legacy{}
-	if err := json.Unmarshal(raw, &left); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, json.Unmarshal(raw, &left))
 	return left
 }
 
@@ -60,7 +54,7 @@ func (w *world) resume(node string, c CarriedSession, f func(ctx context.Context
 	w.Helper()
 	e := New(w.config(node))
 	defer e.Wait()
-	return e.Resume(w.Context(), c, f)
+	return e.Resume(w.Context(), c, caught(f))
 }
 
 func TestASessionIsCarriedOverWithItsClaim(t *testing.T) {
@@ -71,15 +65,10 @@ func TestASessionIsCarriedOverWithItsClaim(t *testing.T) {
 			if s.ID() != left.Session.Session || s.Lease.End() != left.Session.LeaseEnd {
 				t.Errorf("session %x until %v, not %x until %v", s.ID(), s.Lease.End(), left.Session.Session, left.Session.LeaseEnd)
 			}
-			cand, _, err := s.NewCandidate(ctx, "svc", Queue)
-			if err != nil {
-				return err
-			}
+			cand := stand(ctx, s, Queue)
 			cand.Inherit(left.CarriedCandidate)
 			claim, err := cand.Resume(left.Claim)
-			if err != nil {
-				return err
-			}
+			try(err)
 			watching, enough := context.WithTimeout(ctx, 3*testTimeout) // for as long as it takes to see that it is kept
 			defer enough()
 			if err := claim.Watch(watching); !errors.Is(err, context.DeadlineExceeded) {
@@ -90,9 +79,7 @@ func TestASessionIsCarriedOverWithItsClaim(t *testing.T) {
 			}
 			return claim.Release(ctx)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		w.asOperator(func(ctx context.Context, s *Session) error {
 			p := Paths{Root: s.cfg.Root, Service: "svc"}
 			for _, path := range []string{p.Lock(), p.Crumb()} {
@@ -133,14 +120,9 @@ func TestWhatACandidateHasIsCarriedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = w.resume("b", standby, func(ctx context.Context, s *Session) error {
-			cand, _, err := s.NewCandidate(ctx, "svc", Queue)
-			if err != nil {
-				return err
-			}
+			cand := stand(ctx, s, Queue)
 			cand.Inherit(standing)
-			if err := errors.Join(cand.Withdraw(ctx), cand.Prefer(ctx, 0)); err != nil {
-				return err
-			}
+			try(errors.Join(cand.Withdraw(ctx), cand.Prefer(ctx, 0)))
 			for _, dir := range []string{cand.paths.Queue(), cand.paths.Preferred()} {
 				names, err := s.children(ctx, dir)
 				for _, name := range names {
@@ -148,15 +130,11 @@ func TestWhatACandidateHasIsCarriedOver(t *testing.T) {
 						t.Errorf("left behind: %s/%s", dir, name)
 					}
 				}
-				if err != nil {
-					return err
-				}
+				try(err)
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	})
 }
 
@@ -195,10 +173,7 @@ func TestACarriedLeaseEndsWhenItWouldHave(t *testing.T) {
 func TestOnlyWhatStandsIsCarriedOver(t *testing.T) {
 	inWorld(t, func(w *world) {
 		err := w.open("a", func(ctx context.Context, s *Session) error {
-			_, claim, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+			_, claim := claimed(ctx, s, Race)
 			claim.found = false
 			if _, err := claim.Carry(); err == nil {
 				t.Error("a claim without a breadcrumb was carried over")

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -19,10 +20,7 @@ func TestClaimWritesTheBreadcrumbAndReleaseRemovesBoth(t *testing.T) {
 	for _, mode := range []Mode{Race, Queue} {
 		inWorld(t, func(w *world) {
 			w.within("a", func(ctx context.Context, s *Session) error {
-				c, cl, err := claim(ctx, s, mode)
-				if err != nil {
-					return err
-				}
+				c, cl := claimed(ctx, s, mode)
 				p := c.Paths()
 				lock, err := s.getW(ctx, p.Lock())
 				if err != nil || lock.stat.Czxid != cl.Token {
@@ -42,9 +40,7 @@ func TestClaimWritesTheBreadcrumbAndReleaseRemovesBoth(t *testing.T) {
 				if err := json.Unmarshal(crumb.data, &b); err != nil || b.Token != cl.Token || b.Node != "a" {
 					w.Errorf("breadcrumb %s: %v", crumb.data, err)
 				}
-				if err := cl.Release(ctx); err != nil {
-					return err
-				}
+				try(cl.Release(ctx))
 				for _, path := range []string{p.Lock(), p.Crumb()} {
 					if there, err := exists(ctx, s, path); there || err != nil {
 						w.Errorf("%s after the release: %v %v", path, there, err)
@@ -118,29 +114,24 @@ func TestBelieverInAVanishedLockDoesNotTakeAnothersBreadcrumb(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.leaveCrumb()
-		claimed, goOn := make(chan struct{}), make(chan struct{})
+		had, goOn := make(chan struct{}), make(chan struct{})
 		late := w.open("a", func(ctx context.Context, s *Session) error {
-			_, cl, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
-			close(claimed)
+			_, cl := claimed(ctx, s, Race)
+			close(had)
 			<-goOn
 			if err := cl.Inscribe(ctx); err == nil {
 				w.Error("a second active")
 			}
 			return nil
 		})
-		<-claimed
+		<-had
 		w.asOperator(func(ctx context.Context, s *Session) error {
 			_, err := s.multi(ctx, &zk.DeleteRequest{Path: p.Lock(), Version: -1}, &zk.DeleteRequest{Path: p.Crumb(), Version: -1})
 			return err
 		})
 		w.activates("b", func(ctx context.Context, s *Session, cl *Claim) error {
 			close(goOn)
-			if err := late(); err != nil {
-				w.Error(err)
-			}
+			must.Report(w, late())
 			return cl.Release(ctx)
 		})
 	})

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // Whoever has undone a program's effects after its session was over removes its record: no other node can know that they are undone. P2: of
@@ -24,9 +26,7 @@ func TestARecordOfWhatIsUndoneGoesAfterItsSession(t *testing.T) {
 				w.zk.Expire(ticket.Session)
 				w.asOperator(func(ctx context.Context, s *Session) error {
 					v, err := s.getW(ctx, release.Crumb)
-					if err != nil {
-						return err
-					}
+					try(err)
 					data := leaveEffects(v.data, []string{"vip"})
 					if c.node != "" {
 						data = encode(BreadCrumb{Node: c.node, Session: "0x77"})
@@ -34,9 +34,7 @@ func TestARecordOfWhatIsUndoneGoesAfterItsSession(t *testing.T) {
 					return s.set(ctx, release.Crumb, data, -1)
 				})
 				before := w.zk.Sessions()
-				if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), c.undone); err != nil {
-					w.Fatal(err)
-				}
+				must.OK(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), c.undone))
 				if after := w.zk.Sessions(); len(after) != len(before) || slices.Contains(after, ticket.Session) {
 					w.Errorf("there were the sessions %x, and are %x", before, after)
 				}

@@ -30,14 +30,9 @@ func TestEveryCodeIsAnAnswerWithItsName(t *testing.T) {
 				return nil
 			})
 			w.within("a", func(ctx context.Context, s *Session) error {
-				cand, _, err := s.NewCandidate(ctx, "svc", Race)
-				if err != nil {
-					return err
-				}
+				cand := stand(ctx, s, Race)
 				o, err := cand.Wait(ctx)
-				if err != nil {
-					return err
-				}
+				try(err)
 				w.zk.Refuse(zkfaults.Match{Op: jute.OpMulti, Path: cand.paths.Lock()}, code)
 				cl, err := cand.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)})
 				if code == jute.SessionMoved { // the client names it, and the next server has another answer

@@ -29,16 +29,12 @@ func TestADeletedControlIsMadeAnew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("n1", func(ctx context.Context, s *Session) error {
 			c, wishes, err := heeded(ctx, s)
-			if err != nil {
-				return err
-			}
+			try(err)
 			if _, err := s.multi(ctx, &zk.DeleteRequest{Path: c.paths.Control(), Version: -1}); err != nil {
 				return err
 			}
 			o, err := c.Wait(ctx)
-			if err != nil {
-				return err
-			}
+			try(err)
 			if claim, err := c.Take(ctx, o.Under(wishes), BreadCrumb{}); claim != nil || err != nil {
 				t.Errorf("the lock was taken though nobody knows what is wanted: %v, %v", claim, err)
 			}
@@ -58,16 +54,10 @@ func TestPreferenceGoesWithTheLock(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("n1", func(ctx context.Context, s *Session) error {
 			c, wishes, err := heeded(ctx, s)
-			if err != nil {
-				return err
-			}
-			if err := c.Prefer(ctx, 10); err != nil {
-				return err
-			}
+			try(err)
+			try(c.Prefer(ctx, 10))
 			o, err := c.Wait(ctx)
-			if err != nil {
-				return err
-			}
+			try(err)
 			claim, err := c.Take(ctx, o.Under(wishes), BreadCrumb{})
 			if err != nil || claim == nil {
 				t.Fatalf("not taken: %v", err)
@@ -75,9 +65,7 @@ func TestPreferenceGoesWithTheLock(t *testing.T) {
 			if _, wishes, err = heeded(ctx, s); err != nil || wishes.Rival("n2", 9) != "n1" || wishes.Rival("n2", 10) != "" {
 				t.Errorf("others see %+v, %v", wishes, err)
 			}
-			if err := claim.Release(ctx); err != nil {
-				return err
-			}
+			try(claim.Release(ctx))
 			if _, wishes, err = heeded(ctx, s); err != nil || len(wishes.Preferred) > 0 {
 				t.Errorf("after the release others see %+v, %v", wishes, err)
 			}
@@ -120,9 +108,7 @@ func TestWishesAreToldOnEachChange(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("n1", func(ctx context.Context, s *Session) error {
 			c, _, err := heeded(ctx, s)
-			if err != nil {
-				return err
-			}
+			try(err)
 			told := make(chan Intents, 8)
 			heeding, enough := context.WithCancel(ctx)
 			over := make(chan error, 1)
@@ -130,17 +116,13 @@ func TestWishesAreToldOnEachChange(t *testing.T) {
 			go func() { over <- c.Control.Watch(heeding, func(w Intents) { told <- w }) }()
 			<-told
 			for _, data := range []string{`{"paused":true}`, `{}`} {
-				if err := s.set(ctx, c.paths.Control(), []byte(data), -1); err != nil {
-					return err
-				}
+				try(s.set(ctx, c.paths.Control(), []byte(data), -1))
 				if got := <-told; got.Control.Paused != (data != `{}`) {
 					t.Errorf("after %s: %+v", data, got)
 				}
 			}
 			began := time.Now()
-			if err := c.Prefer(ctx, 3); err != nil {
-				return err
-			}
+			try(c.Prefer(ctx, 3))
 			if got := <-told; got.Preferred["n1"] != 3 || time.Since(began) > time.Second {
 				t.Errorf("told %+v after %v", got, time.Since(began))
 			}

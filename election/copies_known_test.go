@@ -11,10 +11,7 @@ func TestNodesWithACopyStayKnown(t *testing.T) {
 	inWorld(t, func(w *world) {
 		sees := func(node string, want ...string) {
 			w.within(node, func(ctx context.Context, s *Session) error {
-				c, _, err := s.NewCandidate(ctx, "svc", Race)
-				if err != nil {
-					return err
-				}
+				c := stand(ctx, s, Race)
 				if got := w.seesCopies(ctx, c).Known; !slices.Equal(got, want) {
 					w.Errorf("%s knows %q, not %q", node, got, want)
 				}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // What a report gives as a node, a host or an address becomes a part of commands, their environment and URLs.
@@ -14,17 +16,12 @@ func TestAReportWhoseWordsAreNoPlainNamesIsNotRead(t *testing.T) {
 	}
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			w.seesCopies(ctx, c) // makes the folder
 			at := c.Copies().paths.Copies() + "/"
 			for _, word := range odd {
 				for node, about := range map[string]CopyReport{"b": {Host: "b", Address: word}, "c": {Host: word, Address: "c"}} {
-					if err := s.own(ctx, at+node, encode(about)); err != nil {
-						return err
-					}
+					try(s.own(ctx, at+node, encode(about)))
 				}
 				seen := w.seesCopies(ctx, c)
 				for _, node := range []string{"b", "c"} {
@@ -34,17 +31,13 @@ func TestAReportWhoseWordsAreNoPlainNamesIsNotRead(t *testing.T) {
 				}
 			}
 			for _, name := range []string{"-b", "b c", "b'c", "b,host=x"} {
-				if err := s.own(ctx, at+name, encode(CopyReport{Host: "b", Address: "b"})); err != nil {
-					return err
-				}
+				try(s.own(ctx, at+name, encode(CopyReport{Host: "b", Address: "b"})))
 				if one, ok := w.seesCopies(ctx, c).Of(name); ok {
 					w.Errorf("the report of %q is read: %+v", name, one)
 				}
 			}
 			for _, word := range []string{"b", "db-1.example", "10.0.0.1", "fd00::1", "::1", "b_1"} {
-				if err := s.own(ctx, at+"b", encode(CopyReport{Node: "other", Host: word, Address: word})); err != nil {
-					return err
-				}
+				try(s.own(ctx, at+"b", encode(CopyReport{Node: "other", Host: word, Address: word})))
 				if one, ok := w.seesCopies(ctx, c).Of("b"); !ok || one.Node != "b" || one.Address != word || one.Host != word {
 					w.Errorf("%s: %+v, %v", word, one, ok)
 				}
@@ -58,9 +51,7 @@ func TestAReportWhoseWordsAreNoPlainNamesIsNotRead(t *testing.T) {
 func TestTheReasonsInAReportAreOneLine(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	one, err := ReadCopyReport("b", encode(CopyReport{Why: "a\nb\x1b[2J" + long, Role: "follower\n", Sees: &SeenPrimary{Why: "c\nd" + long}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, text := range []string{one.Why, one.Role, one.Sees.Why} {
 		if strings.ContainsAny(text, "\n\x1b") || len(text) > 1000 {
 			t.Errorf("%.200q", text)
@@ -75,13 +66,8 @@ func TestTheReasonsInAReportAreOneLine(t *testing.T) {
 func TestALockWithoutAPlainNameNamesNobody(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
-			if err := s.own(ctx, c.paths.Lock(), encode(Lock{Node: "b\x1b[2J", Host: "b"})); err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
+			try(s.own(ctx, c.paths.Lock(), encode(Lock{Node: "b\x1b[2J", Host: "b"})))
 			if seen := w.seesCopies(ctx, c); seen.Holder != "" || seen.Vacancy != 0 {
 				w.Errorf("%q holds the lock", seen.Holder)
 			}
@@ -113,14 +99,9 @@ func TestRecordsAndMembersHavePlainNames(t *testing.T) {
 	}
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			for _, m := range []Member{{Machine: "m b", Agent: "b:1"}, {Machine: "m", Agent: "b/../c:1"}} {
-				if err := s.own(ctx, c.paths.Members()+"/b", encode(m)); err != nil {
-					return err
-				}
+				try(s.own(ctx, c.paths.Members()+"/b", encode(m)))
 				peers, _, err := c.Members.peers(ctx)
 				if err != nil || len(peers) != 1 || peers[0] != (Peer{Node: "b"}) { // it counts, and cannot be asked
 					w.Errorf("%+v: %+v, %v", m, peers, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // The primary learns at once what any of the others tells, and who begins to tell. The others are not disturbed by that.
@@ -14,20 +16,14 @@ func TestThePrimaryHearsWhatOthersSee(t *testing.T) {
 			w.seesCopies(ctx, &Candidate{s: s, paths: cl.paths}) // makes the folder
 			w.within("z", func(theirs context.Context, other *Session) error {
 				tell := func(node string, well bool) {
-					if err := other.own(theirs, cl.paths.Copies()+"/"+node, encode(CopyReport{Sees: &SeenPrimary{Token: 1, Well: well}})); err != nil {
-						w.Error(err)
-					}
+					must.Report(w, other.own(theirs, cl.paths.Copies()+"/"+node, encode(CopyReport{Sees: &SeenPrimary{Token: 1, Well: well}})))
 				}
 				hears := func(ctx context.Context, c *Copies, node string, well bool) bool {
 					seen, err := c.Read(ctx)
-					if err != nil {
-						w.Fatal(err)
-					}
+					must.OK(w, err)
 					time.AfterFunc(time.Second, func() { tell(node, well) })
 					began := time.Now()
-					if err := c.Wait(ctx, seen, time.Minute); err != nil {
-						w.Error(err)
-					}
+					must.Report(w, c.Wait(ctx, seen, time.Minute))
 					return time.Since(began) < time.Minute
 				}
 				for _, node := range []string{"b", "c", "d", "e"} {
@@ -58,10 +54,7 @@ func TestThePrimaryHearsWhatOthersSee(t *testing.T) {
 func TestAHeartbeatTellsHowFarACopyIs(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			position, asked := uint64(0), time.Now()
 			stop := s.Self.SayAt("svc", func() (At, bool) {
 				position++

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // seesCopies looks, and fails the test if that is impossible.
 func (w *world) seesCopies(ctx context.Context, c *Candidate) CopiesSeen {
 	w.Helper()
 	v, err := c.Copies().Read(ctx)
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
 	return v
 }
 
@@ -104,16 +104,11 @@ func TestASourceIsKnownByItsNameOrItsAddress(t *testing.T) {
 func TestAClaimAfterAnotherOneIsRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			before := w.seesCopies(ctx, c)
 			w.claims("b", func(ctx context.Context, _ *Session, cl *Claim) error { return cl.Release(ctx) })
 			o, err := c.Wait(ctx)
-			if err != nil {
-				return err
-			}
+			try(err)
 			if cl, err := c.Take(ctx, o.After(before.Claims), BreadCrumb{Tree: []byte(`{}`)}); cl != nil || err != nil {
 				w.Errorf("%+v, %v", cl, err)
 			}
@@ -129,12 +124,8 @@ func TestAClaimAfterAnotherOneIsRefused(t *testing.T) {
 func TestALostLockPromotesNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.claims("a", func(ctx context.Context, s *Session, cl *Claim) error {
-			if err := s.ensure(ctx, []string{cl.paths.Copies()}); err != nil {
-				return err
-			}
-			if err := s.delete(ctx, cl.paths.Lock()); err != nil {
-				return err
-			}
+			try(s.ensure(ctx, []string{cl.paths.Copies()}))
+			try(s.delete(ctx, cl.paths.Lock()))
 			if err := cl.Promotes(ctx, ""); !errors.Is(err, ErrLost) {
 				w.Errorf("%v", err)
 			}
@@ -146,19 +137,14 @@ func TestALostLockPromotesNothing(t *testing.T) {
 func TestAChangeOfTheLockEndsAWait(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			began, seen := time.Now(), w.seesCopies(ctx, c)
 			if err := c.Copies().Wait(ctx, seen, time.Minute); err != nil || time.Since(began) < time.Minute {
 				w.Errorf("%v, after %v", err, time.Since(began))
 			}
 			seen = w.seesCopies(ctx, c)
 			o, err := c.Wait(ctx)
-			if err != nil {
-				return err
-			}
+			try(err)
 			if _, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); err != nil {
 				return err
 			}

@@ -13,23 +13,14 @@ import (
 func TestAnEntryIsCorrectedOnlyIfItIsTheSameActivation(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			end := time.Now().UTC()
 			entry, _, err := c.History.Record(ctx, Activation{Token: 7, Start: end}, "", Ending{})
-			if err != nil {
-				return err
-			}
+			try(err)
 			for _, token := range []int64{8, 7} {
-				if err := c.History.Correct(ctx, entry, Activation{Token: token, Start: end, End: &end, Reason: "session expired"}); err != nil {
-					return err
-				}
+				try(c.History.Correct(ctx, entry, Activation{Token: token, Start: end, End: &end, Reason: "session expired"}))
 				v, err := s.getW(ctx, entry)
-				if err != nil {
-					return err
-				}
+				try(err)
 				if a, err := decode[Activation](v.data); err != nil || a.Token != 7 || (a.Reason != "") != (token == 7) {
 					w.Errorf("after a correction for %d: %+v, %v", token, a, err)
 				}
@@ -46,14 +37,9 @@ func TestAnEntryIsCorrectedOnlyIfItIsTheSameActivation(t *testing.T) {
 func TestAChangeAfterManyUnansweredRequestsIsTakenForChance(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			entry, _, err := c.History.Record(ctx, Activation{Token: 7, Start: time.Now().UTC()}, "", Ending{})
-			if err != nil {
-				return err
-			}
+			try(err)
 			w.zk.CloseBefore(zkfaults.Match{Op: jute.OpSetData, Path: entry, Count: mostChanges + 2})
 			w.zk.Refuse(zkfaults.Match{Op: jute.OpSetData, Path: entry}, jute.BadVersion)
 			return c.History.Correct(ctx, entry, Activation{Token: 7, Reason: "session expired"})
@@ -66,10 +52,7 @@ func inHistory(t *testing.T, do func(ctx context.Context, w *world, h *History) 
 	t.Helper()
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			return do(ctx, w, c.History)
 		})
 	})

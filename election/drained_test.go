@@ -23,9 +23,7 @@ func TestANodeLearnsThatItIsDrained(t *testing.T) {
 			defer func() { enough(); <-over }()
 			<-told
 			dir := DrainedDir(s.cfg.Root)
-			if err := s.ensure(ctx, []string{dir}); err != nil {
-				return err
-			}
+			try(s.ensure(ctx, []string{dir}))
 			undrain := func(by string) error {
 				v, err := s.exists(ctx, dir+"/n1")
 				if err != nil {
@@ -45,9 +43,7 @@ func TestANodeLearnsThatItIsDrained(t *testing.T) {
 				{func() error { return s.delete(ctx, dir+"/n1") }, "undrained by "}, // by hand: who undrained it before did not
 				{func() error { return s.create(ctx, dir+"/n1", nil, 0) }, "drained"},
 			} {
-				if err := step.do(); err != nil {
-					return err
-				}
+				try(step.do())
 				i := <-told
 				got := "undrained by " + i.Undrained
 				if i.Drained != nil {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // Whatever stands there, in however broken a breadcrumb, says that something is left.
@@ -37,9 +39,7 @@ func TestWhoClosesASessionLeavesTheBreadcrumbOfEffects(t *testing.T) {
 				}
 				return err
 			})
-			if err := left.Close(w.Context(), w.dial, []Release{of}, endedAt(time.Now()), all); err != nil {
-				w.Error(err)
-			}
+			must.Report(w, left.Close(w.Context(), w.dial, []Release{of}, endedAt(time.Now()), all))
 			w.asOperator(func(ctx context.Context, s *Session) error {
 				b, there, err := (&Crumb{s, paths}).Named(ctx)
 				if err != nil || !there || !slices.Equal(b.Left, []string{"vip", "fs"}) || b.Undoing() != 7*time.Millisecond || b.Node != "a" {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // endedAt is an ending that is known.
@@ -19,13 +21,8 @@ func (w *world) ending(left func(Ticket, Release)) (a Activation) {
 	var release Release
 	vanished, done := make(chan struct{}), make(chan struct{})
 	dead := w.open("a", func(ctx context.Context, s *Session) error {
-		cand, cl, err := claim(ctx, s, Race)
-		if err != nil {
-			return err
-		}
-		if err := cl.Inscribe(ctx); err != nil {
-			return err
-		}
+		cand, cl := claimed(ctx, s, Race)
+		try(cl.Inscribe(ctx))
 		if _, _, err := cand.History.Record(ctx, Activation{Token: cl.Token, Start: time.Now()}, "", Ending{}); err != nil {
 			return err
 		}
@@ -41,27 +38,20 @@ func (w *world) ending(left func(Ticket, Release)) (a Activation) {
 			left(ticket, release)
 			close(done)
 		}()
-		cand, cl, err := claim(ctx, s, Race)
-		if err != nil {
-			return err
-		}
+		cand, cl := claimed(ctx, s, Race)
 		previous := cl.Previous
 		if previous != nil {
 			if _, err := cl.Delay(ctx, 0); err != nil {
 				return err
 			}
 		}
-		if err := cl.Inscribe(ctx); err != nil {
-			return err
-		}
+		try(cl.Inscribe(ctx))
 		next := Activation{Token: cl.Token, Start: time.Now().UTC()}
 		if previous != nil {
 			next.Fenced = "grace"
 		}
 		_, lost, err := cand.History.Record(ctx, next, "lost", cl.PreviousEnding(previous))
-		if err != nil {
-			return err
-		}
+		try(err)
 		if lost == nil || lost.Node != "a" || lost.End == nil {
 			w.Errorf("nobody handed over, and it is not known: %+v", lost)
 		}
@@ -75,9 +65,7 @@ func (w *world) ending(left func(Ticket, Release)) (a Activation) {
 	if err := dead(); !errors.Is(err, gone) {
 		w.Fatal(err)
 	}
-	if err := b(); err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, b())
 	<-done
 	return a
 }
@@ -107,10 +95,7 @@ func TestWhatWasSeenOfAnotherLockBoundsNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.leave("a")
 		w.within("b", func(ctx context.Context, s *Session) error {
-			_, cl, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+			_, cl := claimed(ctx, s, Race)
 			seen, started := cl.left, time.Now()
 			for _, left := range []departure{{gone: started.Add(-20 * time.Second)}, {token: 3, gone: started.Add(-20 * time.Second)}} {
 				cl.left = left
@@ -129,9 +114,7 @@ func TestWhatWasSeenOfAnotherLockBoundsNothing(t *testing.T) {
 			if end := cl.PreviousEnding(cl.Previous).beside(Activation{Token: cl.PreviousToken}, Activation{Started: &started, Fenced: "agent, after ssh failed"}); !end.Max.Equal(started) {
 				t.Errorf("its agent has killed it by %v, not %v", started, end.Max)
 			}
-			if err := cl.Inscribe(ctx); err != nil {
-				return err
-			}
+			try(cl.Inscribe(ctx))
 			return cl.Release(ctx)
 		})
 	})
@@ -144,9 +127,7 @@ func TestTheEndThatGuardiansKnowIsWrittenDown(t *testing.T) {
 		a := w.ending(func(ticket Ticket, release Release) {
 			died = time.Now()
 			time.Sleep(time.Second / 10)
-			if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(died), true); err != nil {
-				w.Error(err)
-			}
+			must.Report(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(died), true))
 		})
 		if a.End == nil || a.EndMin == nil || !a.EndMin.Equal(*a.EndMax) || !a.End.Equal(*a.EndMin) || !a.End.Equal(died) {
 			t.Errorf("it died at %v: %+v", died, a)
@@ -174,10 +155,7 @@ func TestTheEndDuringAPauseIsBounded(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.leave("a")
 		w.within("b", func(ctx context.Context, s *Session) error {
-			cand, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			cand := stand(ctx, s, Race)
 			paused, resume := context.WithTimeout(ctx, time.Minute)
 			defer resume()
 			began := time.Now()
@@ -185,19 +163,13 @@ func TestTheEndDuringAPauseIsBounded(t *testing.T) {
 				return err
 			}
 			o, err := cand.Wait(ctx)
-			if err != nil {
-				return err
-			}
+			try(err)
 			cl, err := cand.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)})
-			if err != nil {
-				return err
-			}
+			try(err)
 			if end := cl.PreviousEnding(cl.Previous); end.Max == nil || end.Max.After(began.Add(testTimeout+2*time.Second+time.Second)) {
 				t.Errorf("%v after the pause began: %v", time.Since(began), end.Max)
 			}
-			if err := cl.Inscribe(ctx); err != nil {
-				return err
-			}
+			try(cl.Inscribe(ctx))
 			return cl.Release(ctx)
 		})
 	})

@@ -18,19 +18,14 @@ func TestFolderThatAStrangerMayDeleteInIsFound(t *testing.T) {
 			return s.ensure(ctx, []string{"/understudy/services/svc", "/understudy/services/other"})
 		})
 		w.as(owner, "a", func(ctx context.Context, s *Session) error {
-			if err := w.give(ctx, s, "/understudy"); err != nil {
-				return err
-			}
+			try(w.give(ctx, s, "/understudy"))
 			if open, err := s.Exposed(ctx, []string{"svc"}); err != nil || len(open) > 0 {
 				w.Errorf("all is ours, and yet %v, %v", open, err)
 			}
 			if _, err := s.conn.SetACL("/understudy/services/svc", zk.WorldACL(zk.PermAll), -1); err != nil {
 				return err
 			}
-			cl, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+			cl := activated(ctx, s)
 			open, err := s.Exposed(ctx, []string{"svc"})
 			if err != nil || !slices.Contains(open, "/understudy/services/svc") || len(open) != 1 {
 				w.Errorf("%v, %v", open, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -160,10 +161,7 @@ func TestEverybodyWhoMayBeListedIsCountedOn(t *testing.T) {
 func TestPeersAreToldOfEachChange(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			cand, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			cand := stand(ctx, s, Race)
 			var told atomic.Pointer[[]Peer]
 			watching, stop := context.WithCancel(ctx)
 			ended := make(chan error, 1)
@@ -180,9 +178,7 @@ func TestPeersAreToldOfEachChange(t *testing.T) {
 			if want := []Peer{{Node: "b", Machine: "m-b", Agent: "b:1"}}; !slices.Equal(*told.Load(), want) {
 				t.Errorf("told of %v", *told.Load())
 			}
-			if err := other(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, other())
 			time.Sleep(100 * time.Millisecond)
 			if len(*told.Load()) != 0 {
 				t.Errorf("told of %v", *told.Load())

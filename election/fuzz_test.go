@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 )
 
 // ourSession in what is fuzzed stands for the session of whoever reads it, ourTree for the tree of its child.
@@ -44,13 +45,8 @@ func FuzzBreadCrumb(f *testing.F) {
 				if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 					return err
 				}
-				if err := s.create(ctx, Paths{"/understudy", "svc"}.Crumb(), data, 0); err != nil {
-					return err
-				}
-				_, cl, err := claim(ctx, s, Race)
-				if err != nil {
-					return err
-				}
+				try(s.create(ctx, Paths{"/understudy", "svc"}.Crumb(), data, 0))
+				_, cl := claimed(ctx, s, Race)
 				w.isFenced(ctx, cl, data)
 				if err := cl.Inscribe(ctx); err != nil {
 					w.Errorf("fenced, it does not give way: %v", err)
@@ -96,9 +92,7 @@ func FuzzRelease(f *testing.F) {
 			ticket, release := w.leave("a")
 			data := bytes.ReplaceAll(data, []byte(ourSession), []byte(SessionName(ticket.Session)))
 			w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, release.Crumb, data, -1) })
-			if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
-				w.Fatal(err)
-			}
+			must.OK(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true))
 			crumb, err := ReadBreadCrumb(data)
 			ours := err == nil && crumb.Session == SessionName(ticket.Session)
 			w.asOperator(func(ctx context.Context, s *Session) error {
@@ -210,17 +204,12 @@ func TestBreadCrumbThatIsInDoubtIsNotRead(t *testing.T) {
 func TestHistoryThatCannotBeReadIsNotAmended(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			for _, data := range []string{"null", "{}", "{", `{"node":"a","end":7}`, ""} {
 				path, err := call(ctx, s.client, func() (string, error) {
 					return s.conn.Create(c.paths.History()+"/n_", []byte(data), zk.FlagSequence, s.acl)
 				})
-				if err != nil {
-					return err
-				}
+				try(err)
 				if _, _, err := c.History.Record(ctx, Activation{Token: 1, Start: time.Now()}, "lost", Ending{}); err != nil {
 					return err
 				}

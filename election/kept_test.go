@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // P6: a lock that another client keeps alive is taken like any other, once its node's beat is over.
@@ -31,10 +33,7 @@ func TestWhatElseAKeptSessionHasBlocksNobody(t *testing.T) {
 		gone := errors.New("gone")
 		var ticket Ticket
 		err := w.open("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Queue)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Queue)
 			if ahead, err := c.queue.predecessor(ctx); ahead != "" || err != nil {
 				return fmt.Errorf("it is not the first: %s, %w", ahead, err)
 			}
@@ -48,10 +47,7 @@ func TestWhatElseAKeptSessionHasBlocksNobody(t *testing.T) {
 		for _, node := range []string{"b", "a"} {
 			began := w.now()
 			w.within(node, func(ctx context.Context, s *Session) error {
-				_, c, err := claim(ctx, s, Queue)
-				if err != nil {
-					return err
-				}
+				_, c := claimed(ctx, s, Queue)
 				if took := w.now() - began; took > 2*OverAfter(testLease) {
 					w.Errorf("%s has the lock after %v", node, took)
 				}
@@ -82,8 +78,6 @@ func TestANodeTakesItsNameBackFromItsOwnSessionAtOnce(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			w.Error(err)
-		}
+		must.Report(w, err)
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // P5: a candidate that waits for the previous active by time learns what is said of its breadcrumb meanwhile, and overwrites none that says more
@@ -120,10 +122,7 @@ func TestAProcessThatIsNamedStays(t *testing.T) {
 func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.activates("a", func(ctx context.Context, s *Session, own *Claim) error {
-			again, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			again := stand(ctx, s, Race)
 			w.within("c", func(ctx context.Context, s2 *Session) error {
 				c, _, err := s2.NewCandidate(ctx, "svc", Race)
 				if err != nil {
@@ -224,9 +223,7 @@ func TestWhatARecordTellsIsOneLineEach(t *testing.T) {
 	data := []byte(`{"node":"a","host":"a","lease_ms":6000,"since":"2026-01-01T00:00:00Z","leftover":{"pid":7,"program":"x\nSafe to confirm","state":"\u001b[2J","by":"b\u2028"},
 		"effects":["a\nb"],"effects_left":["c\nd"],"needs_proof":["e\r"],"survives_boot":["f\u0085"]}`)
 	b, err := ReadBreadCrumb(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got := fmt.Sprint(b.Leftover.Program, b.Leftover.State, b.Leftover.By, b.Names, b.Left, b.NeedProof, b.Survive)
 	if want := "x?Safe to confirm?[2Jb?[a?b][c?d][e?][f?]"; strings.ReplaceAll(got, " [", "[") != want {
 		t.Errorf("%s, not %s", got, want)

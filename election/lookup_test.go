@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // nameServer answers look-ups of one name.
@@ -42,9 +44,7 @@ func (n *nameServer) says(answer ...string) {
 func listen(t *testing.T, ip, port string) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -126,14 +126,10 @@ func silentAddress(t *testing.T, port string) string {
 	t.Helper()
 	const ip = "127.0.0.3"
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	number, _ := strconv.Atoi(port)
-	if err := errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Port: number, Addr: [4]byte{127, 0, 0, 3}}), unix.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Port: number, Addr: [4]byte{127, 0, 0, 3}}), unix.Listen(fd, 0)))
 	for range 4 {
 		c, err := net.DialTimeout("tcp", net.JoinHostPort(ip, port), 100*time.Millisecond)
 		if err != nil {
@@ -158,9 +154,7 @@ func TestAChangedAddressIsTakenUp(t *testing.T) {
 		deadline, at := time.Now().Add(10*time.Second), ""
 		for at != c.at && time.Now().Before(deadline) { // the look-up runs beside the dial
 			conn, err := n.dial(t.Context(), "zk1:"+port)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			at, _, _ = net.SplitHostPort(conn.RemoteAddr().String())
 			_ = conn.Close()
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -34,9 +35,7 @@ func (w *world) writeByHand(path string) {
 	w.Helper()
 	w.asOperator(func(ctx context.Context, s *Session) error {
 		v, err := s.getW(ctx, path)
-		if err != nil {
-			return err
-		}
+		try(err)
 		return s.set(ctx, path, v.data, -1)
 	})
 }
@@ -207,9 +206,7 @@ func TestATicketRemovesWhatItLeftThoughTheServicesFolderIsWrittenByHand(t *testi
 			c, err := w.dial(ctx, server)
 			return &meddled{c, 3, func() { w.writeByHand(of.Dir) }}, err
 		}
-		if err := left.Close(w.Context(), dial, []Release{of}, endedAt(time.Now()), true); err != nil {
-			w.Error(err)
-		}
+		must.Report(w, left.Close(w.Context(), dial, []Release{of}, endedAt(time.Now()), true))
 		if n := len(w.zk.Sessions()); n > 0 {
 			w.Errorf("%d sessions are left", n)
 		}

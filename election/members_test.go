@@ -12,22 +12,15 @@ import (
 func TestHistoryKeepsTheLastHundred(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			for i := range keepHistory + 20 {
 				a := Activation{Token: int64(i), Start: time.Now()}
 				entry, _, err := c.History.Record(ctx, a, "vanished", Ending{})
-				if err != nil {
-					return err
-				}
+				try(err)
 				if i%2 == 0 {
 					now := time.Now()
 					a.End, a.Reason = &now, "stopped"
-					if err := c.History.Amend(ctx, entry, a); err != nil {
-						return err
-					}
+					try(c.History.Amend(ctx, entry, a))
 				}
 			}
 			names, err := s.children(ctx, c.Paths().History())
@@ -37,13 +30,9 @@ func TestHistoryKeepsTheLastHundred(t *testing.T) {
 			reasons := map[Reason]int{}
 			for _, n := range names {
 				v, err := s.getW(ctx, c.Paths().History()+"/"+n)
-				if err != nil {
-					return err
-				}
+				try(err)
 				a, err := decode[Activation](v.data)
-				if err != nil {
-					return err
-				}
+				try(err)
 				reasons[a.Reason]++
 			}
 			if got := fmt.Sprint(reasons); got != "map[:1 stopped:50 vanished:49]" && got != "map[stopped:50 vanished:50]" {
@@ -57,15 +46,10 @@ func TestHistoryKeepsTheLastHundred(t *testing.T) {
 func TestAnActivationIsRecordedOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			for _, token := range []int64{1, 2, 2, 2} { // as after answers that were lost
 				_, lost, err := c.History.Record(ctx, Activation{Token: token, Start: time.Now(), Fenced: "agent"}, "vanished", Ending{})
-				if err != nil {
-					return err
-				}
+				try(err)
 				if lost != nil && lost.Token == token {
 					w.Errorf("it took over from itself: %+v", lost)
 				}
@@ -84,10 +68,7 @@ func TestMemberOfAPreviousSessionIsReplaced(t *testing.T) {
 		alive := errors.New("alive")
 		for i, role := range []Role{RoleActive, RoleStandby} {
 			_ = w.open("a", func(ctx context.Context, s *Session) error {
-				c, _, err := s.NewCandidate(ctx, "svc", Race)
-				if err != nil {
-					return err
-				}
+				c := stand(ctx, s, Race)
 				for range 2 {
 					if err := c.Members.Announce(ctx, Member{Role: role, Health: "ok"}); err != nil {
 						w.Errorf("%d: %v", i, err)
@@ -128,15 +109,11 @@ func TestWhoLeavesGivesBackALockThatItDoesNotKnowOf(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
 			c, err := w.unanswered(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+			try(err)
 			if held := w.held(s); held != crumbName+" "+lockName {
 				w.Fatalf("held: %q", held)
 			}
-			if err := c.Leave(ctx); err != nil {
-				return err
-			}
+			try(c.Leave(ctx))
 			if held := w.held(s); held != "" {
 				w.Errorf("left: %q", held)
 			}

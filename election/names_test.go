@@ -11,15 +11,14 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 )
 
 // named counts the names there are.
 func (w *world) named(s *Session) (claims, records int) {
 	w.Helper()
 	look, err := s.names(w.Context(), Paths{"/understudy", "svc"})
-	if err != nil {
-		w.Error(err)
-	}
+	must.Report(w, err)
 	return len(look.Claims), len(look.Records)
 }
 
@@ -49,12 +48,8 @@ func TestNamesDoNotPileUp(t *testing.T) {
 					w.Errorf("%d claims, %d records", claims, records)
 				}
 				w.byHand(p.Crumb())
-				if err := c.recheck(ctx); err != nil {
-					return err
-				}
-				if err := c.Inscribe(ctx); err != nil {
-					return err
-				}
+				try(c.recheck(ctx))
+				try(c.Inscribe(ctx))
 				if claims, records := w.named(s); claims != 1 || records != 1 {
 					w.Errorf("the record is written again: %d claims, %d records", claims, records)
 				}
@@ -84,9 +79,7 @@ func TestWhatIsMissingOfTheNamesIsMadeAgain(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.activates("a", func(ctx context.Context, s *Session, c *Claim) error {
 				w.deleteNames(recordPrefix)
-				if err := c.Release(ctx); err != nil {
-					return err
-				}
+				try(c.Release(ctx))
 				if held := w.held(s); held != "" {
 					w.Errorf("left: %q", held)
 				}
@@ -98,9 +91,7 @@ func TestWhatIsMissingOfTheNamesIsMadeAgain(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.activates("a", func(ctx context.Context, s *Session, c *Claim) error {
 				w.deleteNames(recordPrefix)
-				if err := c.writeToken(ctx); err != nil {
-					return err
-				}
+				try(c.writeToken(ctx))
 				b, _, err := (&Crumb{s, p}).Named(ctx)
 				if v, _ := s.get(ctx, p.Crumb()); v.stat.Version != 1 {
 					w.Errorf("not signed: %+v", b)
@@ -142,10 +133,7 @@ func TestWhatIsMissingOfTheNamesIsMadeAgain(t *testing.T) {
 	t.Run("the claim's, while it is held", func(t *testing.T) {
 		inWorld(t, func(w *world) {
 			err := w.open("a", func(ctx context.Context, s *Session) error {
-				c, err := activate(ctx, s)
-				if err != nil {
-					return err
-				}
+				c := activated(ctx, s)
 				w.deleteNames(claimPrefix)
 				return c.Release(ctx)
 			})()
@@ -236,14 +224,9 @@ func TestAClaimDeletesTheNamesOfAllBefore(t *testing.T) {
 					w.claims("c", func(ctx context.Context, _ *Session, c *Claim) error { return c.Release(ctx) })
 				}
 				w.within("b", func(ctx context.Context, s *Session) error {
-					cand, _, err := s.NewCandidate(ctx, "svc", Race)
-					if err != nil {
-						return err
-					}
+					cand := stand(ctx, s, Race)
 					o, err := cand.Wait(ctx)
-					if err != nil {
-						return err
-					}
+					try(err)
 					w.activates("a", func(ctx context.Context, _ *Session, a *Claim) error {
 						w.byHand(p.Lock())
 						for again := true; again; {
@@ -277,23 +260,14 @@ func TestAClaimDeletesTheNamesOfAllBefore(t *testing.T) {
 func TestAClaimAndAReleaseAreOneRequestEach(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			cand, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			cand := stand(ctx, s, Race)
 			o, err := cand.Wait(ctx)
-			if err != nil {
-				return err
-			}
+			try(err)
 			time.Sleep(time.Millisecond)
 			before := w.zk.Requests()
 			c, err := cand.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)})
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(c.Inscribe(ctx), c.Release(ctx)); err != nil {
-				return err
-			}
+			try(err)
+			try(errors.Join(c.Inscribe(ctx), c.Release(ctx)))
 			after := w.zk.Requests()
 			for op, n := range after {
 				wanted := map[jute.Op]int64{jute.OpMulti: 2}[op]

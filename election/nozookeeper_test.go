@@ -13,15 +13,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/keyfile"
+	"understudy/supervisor/testbed/must"
 )
 
 // answering is a server that does the same with each connection.
 func answering(t *testing.T, serve func(net.Conn)) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -27,17 +28,11 @@ func TestASessionThatGoesOnInAnOlderCopyTakesNothing(t *testing.T) {
 					w.zk.ElectLeader()
 				}
 				w.within("standby", func(ctx context.Context, s *Session) error {
-					c, _, err := s.NewCandidate(ctx, "svc", Race)
-					if err != nil {
-						return err
-					}
+					c := stand(ctx, s, Race)
 					copied = w.zk.Backup()
 					over := make(chan struct{})
 					active := w.open("active", func(ctx context.Context, s *Session) error {
-						_, claim, err := claim(ctx, s, Race)
-						if err != nil {
-							return err
-						}
+						_, claim := claimed(ctx, s, Race)
 						if !released {
 							<-over
 							return nil
@@ -80,10 +75,7 @@ func TestACopyOfAMomentAgoIsKnownByItsClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.within("standby", func(ctx context.Context, s *Session) error {
-					c, _, err := s.NewCandidate(ctx, "svc", Race)
-					if err != nil {
-						return err
-					}
+					c := stand(ctx, s, Race)
 					time.Sleep(s.LeaseLength()/12 + s.LeaseLength()/100) // a heartbeat has just been sent
 					copied := w.zk.Backup()
 					held, over := make(chan struct{}), make(chan struct{})
@@ -128,15 +120,10 @@ func TestACopyOfAMomentAgoIsKnownByItsClaims(t *testing.T) {
 func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("standby", func(ctx context.Context, s *Session) error {
-			c, mine, err := claim(ctx, s, Queue)
-			if err != nil {
-				return err
-			}
+			c, mine := claimed(ctx, s, Queue)
 			time.Sleep(2 * s.LeaseLength()) // heartbeats were acknowledged
 			copied := w.zk.Backup()
-			if err := mine.Release(ctx); err != nil {
-				return err
-			}
+			try(mine.Release(ctx))
 			over, held := make(chan struct{}), make(chan struct{})
 			active := w.open("active", func(ctx context.Context, s *Session) error {
 				_, _, err := claim(ctx, s, Queue)
@@ -219,9 +206,7 @@ func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
 					}
 					return nil
 				})
-				if err != nil {
-					w.Error(err)
-				}
+				must.Report(w, err)
 			})
 		})
 	}
@@ -356,9 +341,7 @@ func TestANewConnectionHoldsUpNoCandidate(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestQueueServesInOrder(t *testing.T) {
@@ -17,10 +18,7 @@ func TestQueueServesInOrder(t *testing.T) {
 		var waits []func() error
 		for i := range 5 {
 			waits = append(waits, w.open(fmt.Sprint("n", i), func(ctx context.Context, s *Session) error {
-				_, cl, err := claim(ctx, s, Queue)
-				if err != nil {
-					return err
-				}
+				_, cl := claimed(ctx, s, Queue)
 				order = append(order, s.cfg.Node.Node)
 				time.Sleep(2 * time.Second)
 				return cl.Release(ctx)
@@ -28,9 +26,7 @@ func TestQueueServesInOrder(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		for _, wait := range waits {
-			if err := wait(); err != nil {
-				w.Error(err)
-			}
+			must.Report(w, wait())
 		}
 		if got := fmt.Sprint(order); got != "[n0 n1 n2 n3 n4]" {
 			w.Errorf("order %v", got)
@@ -52,9 +48,7 @@ func requestsOf(t *testing.T, mode Mode, n int) (count int64) {
 				if errors.Is(err, errStop) {
 					return nil
 				}
-				if err != nil {
-					return err
-				}
+				try(err)
 				active <- struct{}{}
 				select {
 				case <-goOn:
@@ -73,9 +67,7 @@ func requestsOf(t *testing.T, mode Mode, n int) (count int64) {
 		count = w.counted() - before
 		close(stop)
 		for _, wait := range waits {
-			if err := wait(); err != nil {
-				w.Error(err)
-			}
+			must.Report(w, wait())
 		}
 	})
 	return count
@@ -108,10 +100,7 @@ func TestPlaceInTheQueueIsFoundAgainWhenItsCreationWasNotAnswered(t *testing.T) 
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
 			w.zk.CloseAfter(createIn("queue"))
-			c, cl, err := claim(ctx, s, Queue)
-			if err != nil {
-				return err
-			}
+			c, cl := claimed(ctx, s, Queue)
 			places, err := s.children(ctx, c.Paths().Queue())
 			if len(places) != 1 || err != nil {
 				w.Errorf("places: %v %v", places, err)
@@ -134,9 +123,7 @@ func TestALockThatMayBeOursIsLookedAtOutOfTurn(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("plain", func(ctx context.Context, s *Session) error {
 			c, err := w.unanswered(ctx, s, Queue)
-			if err != nil {
-				return err
-			}
+			try(err)
 			ahead := w.open("preferred", func(ctx context.Context, s *Session) error {
 				c, _, err := s.NewCandidate(ctx, "svc", Queue)
 				if err == nil {
@@ -171,10 +158,7 @@ func TestACandidateInheritsNothingOfAnotherSession(t *testing.T) {
 		var carried CarriedCandidate
 		for range 2 {
 			w.within("a", func(ctx context.Context, s *Session) error {
-				c, _, err := s.NewCandidate(ctx, "svc", Queue)
-				if err != nil {
-					return err
-				}
+				c := stand(ctx, s, Queue)
 				c.Inherit(carried)
 				if _, err := c.Wait(ctx); err != nil {
 					return err
@@ -193,12 +177,9 @@ func TestACandidateTakesOverThePlaceOfTheOneBefore(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
 			for range 2 {
-				c, _, err := s.NewCandidate(ctx, "svc", Queue)
-				if err != nil {
-					return err
-				}
+				c := stand(ctx, s, Queue)
 				bounded, cancel := context.WithTimeout(ctx, time.Second)
-				_, err = c.Wait(bounded)
+				_, err := c.Wait(bounded)
 				cancel()
 				if err != nil {
 					return fmt.Errorf("it waits: %w", err)
@@ -213,17 +194,12 @@ func TestACandidateTakesOverThePlaceOfTheOneBefore(t *testing.T) {
 func TestAPlaceThatIsGoneIsNotWatched(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Queue)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Queue)
 			if _, err := c.Wait(ctx); err != nil {
 				return err
 			}
 			there, err := s.getWIfThere(ctx, c.queue.place)
-			if err != nil {
-				return err
-			}
+			try(err)
 			gone, err := s.getWIfThere(ctx, c.paths.Queue()+"/77-n_0000000077")
 			if !there.exists || there.changed == nil || gone.exists || gone.changed != nil {
 				w.Errorf("its own place: %+v, one that is gone: %+v", there, gone)

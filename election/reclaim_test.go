@@ -16,10 +16,7 @@ func (w *world) lapsed(f func(ctx context.Context, s *Session, cand *Candidate, 
 	left := w.carriedOver("a")
 	time.Sleep(3 * testTimeout)
 	w.within("a", func(ctx context.Context, s *Session) error {
-		cand, _, err := s.NewCandidate(ctx, "svc", Race)
-		if err != nil {
-			return err
-		}
+		cand := stand(ctx, s, Race)
 		claim, err := cand.Lapsed(left.Claim)
 		if err == nil {
 			f(ctx, s, cand, claim, left.Claim)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // notes is what was logged so far.
@@ -51,12 +53,8 @@ func TestASupervisorThatIsThereForGoodIsNotCalledAPreviousSession(t *testing.T) 
 		time.Sleep(2 * testTimeout)
 		late := said.String()
 		close(leave)
-		if err := first(); err != nil {
-			w.Error(err)
-		}
-		if err := <-second; err != nil {
-			w.Error(err)
-		}
+		must.Report(w, first())
+		must.Report(w, <-second)
 		const warning = "another supervisor has the name of this node"
 		if !strings.Contains(early, "previous session of this node") || strings.Contains(early, warning) {
 			w.Errorf("at first it says\n%s", early)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // A restore brings znodes back that were ephemeral, as nobody's. They keep nobody waiting, and no node from having its own.
@@ -23,25 +25,16 @@ func TestWhatARestoreBringsBackBlocksNobody(t *testing.T) {
 						return err
 					}
 					for _, path := range paths {
-						if err := s.create(ctx, path, nil, 0); err != nil {
-							return err
-						}
+						try(s.create(ctx, path, nil, 0))
 					}
 					return nil
 				})
 				w.within("a", func(ctx context.Context, s *Session) error {
 					ctx, enough := context.WithTimeout(ctx, time.Minute)
 					defer enough()
-					c, cl, err := claim(ctx, s, Queue)
-					if err != nil {
-						return err
-					}
-					if err := c.Prefer(ctx, 7); err != nil {
-						return err
-					}
-					if err := c.Members.Announce(ctx, Member{Role: "active"}); err != nil {
-						return err
-					}
+					c, cl := claimed(ctx, s, Queue)
+					try(c.Prefer(ctx, 7))
+					try(c.Members.Announce(ctx, Member{Role: "active"}))
 					for _, path := range []string{p.Preferred() + "/7-a", p.Members() + "/a"} {
 						if v, err := s.get(ctx, path); err != nil || v.stat.EphemeralOwner != s.ID() {
 							w.Errorf("%s is not its own: %v", path, err)
@@ -62,9 +55,7 @@ func TestANameThatARestoreBringsBackIsTaken(t *testing.T) {
 			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
-			if err := s.create(ctx, lock, nil, 0); err != nil {
-				return err
-			}
+			try(s.create(ctx, lock, nil, 0))
 			return s.create(ctx, path, nil, 0)
 		})
 		came := make(chan bool, 1)
@@ -84,9 +75,7 @@ func TestANameThatARestoreBringsBackIsTaken(t *testing.T) {
 		case <-time.After(time.Minute):
 			w.Fatal("it waits for nobody")
 		}
-		if err := wait(); err != nil {
-			w.Error(err)
-		}
+		must.Report(w, wait())
 	})
 }
 
@@ -95,13 +84,8 @@ func TestAPreferenceThatIsNobodysIsNotHeeded(t *testing.T) {
 	p := Paths{"/understudy", "svc"}
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
-			if err := s.create(ctx, p.Preferred()+"/9-ghost", nil, 0); err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
+			try(s.create(ctx, p.Preferred()+"/9-ghost", nil, 0))
 			told := make(chan Intents, 9)
 			hearing, enough := context.WithCancel(ctx)
 			heard := make(chan error, 1)
@@ -110,13 +94,8 @@ func TestAPreferenceThatIsNobodysIsNotHeeded(t *testing.T) {
 				w.Errorf("%s is waited for", rival)
 			}
 			w.within("ghost", func(ctx context.Context, s *Session) error { // it comes back, and goes
-				c, _, err := s.NewCandidate(ctx, "svc", Race)
-				if err != nil {
-					return err
-				}
-				if err := c.Prefer(ctx, 9); err != nil {
-					return err
-				}
+				c := stand(ctx, s, Race)
+				try(c.Prefer(ctx, 9))
 				if rival := (<-told).Rival("a", 0); rival != "ghost" {
 					w.Errorf("who is back is not heeded: %q", rival)
 				}
@@ -144,14 +123,11 @@ func TestAPreferenceThatNobodyMayReadKeepsNobodyFromStanding(t *testing.T) {
 			return err
 		})
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			ctx, enough := context.WithTimeout(ctx, time.Minute)
 			defer enough()
 			heard := false
-			err = c.Control.Watch(ctx, func(w Intents) { heard = true; enough() })
+			err := c.Control.Watch(ctx, func(w Intents) { heard = true; enough() })
 			if !heard {
 				w.Errorf("no wishes were heard: %v", err)
 			}

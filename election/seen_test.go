@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // P1: whatever this node does, it knows how long any lease may last that it could ever see.
@@ -14,9 +16,7 @@ func TestTheLongestSessionOfAnyNodeIsKnown(t *testing.T) {
 		cfg := w.config(node)
 		cfg.Lease = long
 		e := New(cfg)
-		if err := e.Open(w.Context(), f); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, e.Open(w.Context(), f))
 		e.Wait()
 	}
 	there := func(context.Context, *Session) error { synctest.Wait(); return nil }
@@ -57,16 +57,12 @@ func TestTheLongestSessionOfAnyNodeIsKnown(t *testing.T) {
 				}
 				first := func() error { return e.Open(w.Context(), look) }
 				if shows != nil {
-					if err := first(); err != nil {
-						w.Fatal(err)
-					}
+					must.OK(w, first())
 				} else {
 					longer(w, "b", func(context.Context, *Session) error { return first() })
 				}
 				shows = func(*world, context.Context, *Session) error { return nil } // the next session knows it
-				if err := first(); err != nil {
-					w.Fatal(err)
-				}
+				must.OK(w, first())
 			})
 		})
 	}
@@ -88,8 +84,6 @@ func TestTheLongestSessionOfAnyNodeIsKept(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, err)
 	})
 }

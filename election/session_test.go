@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -174,9 +175,7 @@ func TestNodeNameInUseIsWaitedFor(t *testing.T) {
 		default:
 		}
 		close(release)
-		if err := errors.Join(first(), second()); err != nil {
-			w.Error(err)
-		}
+		must.Report(w, errors.Join(first(), second()))
 	})
 }
 
@@ -188,9 +187,7 @@ func TestSessionThatIsNotRegisteredSurvivesALossOfData(t *testing.T) {
 				return err
 			}
 			for range 20 { // so that the client sees more than the new data will have
-				if err := s.set(ctx, "/understudy/nodes/a", encode(Node{Node: "a"}), -1); err != nil {
-					return err
-				}
+				try(s.set(ctx, "/understudy/nodes/a", encode(Node{Node: "a"}), -1))
 			}
 			return nil
 		})
@@ -215,9 +212,7 @@ func TestSessionThatIsNotRegisteredSurvivesALossOfData(t *testing.T) {
 		w.zk.Wipe()
 		select {
 		case err := <-result:
-			if err != nil {
-				w.Error(err)
-			}
+			must.Report(w, err)
 		case <-time.After(time.Minute):
 			w.Error("it hangs")
 		}

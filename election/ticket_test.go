@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -29,10 +30,7 @@ func (w *world) leaveAt(node string) (Ticket, Release, time.Time) {
 	var release Release
 	gone := errors.New("gone")
 	err := w.open(node, func(ctx context.Context, s *Session) error {
-		cl, err := activate(ctx, s)
-		if err != nil {
-			return err
-		}
+		cl := activated(ctx, s)
 		ticket, release, left = s.Ticket(), cl.paths.Release(), time.Now()
 		return gone
 	})()
@@ -45,18 +43,13 @@ func (w *world) leaveAt(node string) (Ticket, Release, time.Time) {
 func TestTicketClosesASessionAndRemovesItsBreadcrumb(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release := w.leave("a")
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true))
 		if slices.Contains(w.zk.Sessions(), ticket.Session) {
 			w.Error("the session lives")
 		}
 		w.within("b", func(ctx context.Context, s *Session) error {
 			began := w.now()
-			_, cl, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+			_, cl := claimed(ctx, s, Race)
 			if cl.Previous != nil || w.now() != began {
 				w.Errorf("previous %+v, after %v", cl.Previous, w.now()-began)
 			}
@@ -72,9 +65,7 @@ func TestTicketClosesASessionAndRemovesItsBreadcrumb(t *testing.T) {
 func TestTicketLeavesWhatIsNotProved(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ticket, release := w.leave("a")
-		if err := ticket.Close(w.Context(), w.dial, nil, endedAt(time.Now()), false); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, ticket.Close(w.Context(), w.dial, nil, endedAt(time.Now()), false))
 		if !slices.Contains(w.zk.Sessions(), ticket.Session) {
 			w.Error("the session was closed")
 		}
@@ -94,9 +85,7 @@ func TestTicketDoesNotTouchTheBreadcrumbOfAnother(t *testing.T) {
 		ticket, release := w.leave("a")
 		other := BreadCrumb{Node: "b", Session: "0x77"}
 		w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, release.Crumb, encode(other), -1) })
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true))
 		w.asOperator(func(ctx context.Context, s *Session) error {
 			v, err := s.getW(ctx, release.Crumb)
 			if named, bad := decode[BreadCrumb](v.data); named.Node != "b" || bad != nil {
@@ -112,9 +101,7 @@ func TestTicketTriesUntilAServerAnswers(t *testing.T) {
 		ticket, release := w.leave("a")
 		w.zk.Down()
 		time.AfterFunc(3*time.Second, w.zk.Up)
-		if err := ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true); err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, ticket.Close(w.Context(), w.dial, []Release{release}, endedAt(time.Now()), true))
 		if slices.Contains(w.zk.Sessions(), ticket.Session) {
 			w.Error("the session lives")
 		}
@@ -146,10 +133,7 @@ func TestTicketHoldsOnlyWhileNobodyHasClaimed(t *testing.T) {
 			return &meddled{conn, 3, func() { // behind greeting and reads
 				w.byHand(release.Lock, release.Crumb)
 				wait = w.open("b", func(ctx context.Context, s *Session) error {
-					b, err := activate(ctx, s)
-					if err != nil {
-						return err
-					}
+					b := activated(ctx, s)
 					close(claimed)
 					<-over
 					if held := w.held(s); held != crumbName+" "+lockName {
@@ -161,12 +145,8 @@ func TestTicketHoldsOnlyWhileNobodyHasClaimed(t *testing.T) {
 			}}, err
 		}
 		ticket.Lease = time.Minute // the meddling takes its time
-		if err := ticket.Close(w.Context(), dial, []Release{release}, endedAt(time.Now()), true); err != nil {
-			w.Error(err)
-		}
+		must.Report(w, ticket.Close(w.Context(), dial, []Release{release}, endedAt(time.Now()), true))
 		close(over)
-		if err := wait(); err != nil {
-			w.Error(err)
-		}
+		must.Report(w, wait())
 	})
 }

@@ -20,9 +20,7 @@ func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 		"a later claim shows in the folder": func(w *world, _ *Candidate) {
 			w.asOperator(func(ctx context.Context, s *Session) error {
 				look, err := s.names(ctx, p)
-				if err != nil {
-					return err
-				}
+				try(err)
 				_, err = s.multi(ctx, remove(look.Claims[0]), &zk.CreateRequest{Path: p.newClaim(), Acl: s.acl})
 				return err
 			})
@@ -37,9 +35,7 @@ func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 			inWorld(t, func(w *world) {
 				err := w.open("a", func(ctx context.Context, s *Session) error {
 					c, err := w.unanswered(ctx, s, Race)
-					if err != nil {
-						return err
-					}
+					try(err)
 					o, err := c.Wait(ctx)
 					if err != nil || !o.Ours() {
 						w.Errorf("the lock is not there: %v", err)
@@ -107,9 +103,7 @@ func TestAWriteByHandEndsNoSession(t *testing.T) {
 				inWorld(t, func(w *world) {
 					w.within("a", func(ctx context.Context, s *Session) error {
 						c, err := w.unanswered(ctx, s, mode)
-						if err != nil {
-							return err
-						}
+						try(err)
 						o, err := c.Wait(ctx)
 						if err != nil || !o.Ours() {
 							w.Errorf("the lock is not there: %v", err)
@@ -122,21 +116,15 @@ func TestAWriteByHandEndsNoSession(t *testing.T) {
 								o, err = c.Wait(ctx)
 							}
 						}
-						if err != nil {
-							return err
-						}
+						try(err)
 						if named := strings.Contains(name, "breadcrumb"); named != (cl.Previous != nil) {
 							w.Errorf("to be fenced: %+v", cl.Previous)
 						}
 						if anew := strings.Contains(name, "breadcrumb"); anew != (cl.Token > first) {
 							w.Errorf("token %d after %d", cl.Token, first)
 						}
-						if err := cl.Inscribe(ctx); err != nil {
-							return err
-						}
-						if err := cl.Release(ctx); err != nil {
-							return err
-						}
+						try(cl.Inscribe(ctx))
+						try(cl.Release(ctx))
 						if held := w.held(s); held != "" {
 							w.Errorf("left: %s", held)
 						}
@@ -153,14 +141,10 @@ func TestALockBesideAWriteByHandIsGivenBackByWhoLeaves(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
 			c, err := w.unanswered(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+			try(err)
 			w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, c.paths.Dir(), []byte("{}"), -1) })
 			w.zk.Refuse(zkfaults.Match{Op: jute.OpMulti}, jute.BadVersion) // it is written to once more
-			if err := c.Retreat(ctx); err != nil {
-				return err
-			}
+			try(c.Retreat(ctx))
 			if held := w.held(s); held != "" || c.Unsure() {
 				w.Errorf("left: %q, unsure %v", held, c.Unsure())
 			}
@@ -176,9 +160,7 @@ func TestAWriteByHandBesideAClaimEndsNoSession(t *testing.T) {
 			w.asOperator(func(ctx context.Context, s *Session) error {
 				return errors.Join(s.set(ctx, cl.paths.Dir(), []byte("{}"), -1), w.crumbOfLater(ctx, s))
 			})
-			if err := cl.Release(ctx); err != nil {
-				return err
-			}
+			try(cl.Release(ctx))
 			if held := w.held(s); held != crumbName {
 				w.Errorf("left: %s", held)
 			}
@@ -191,14 +173,9 @@ func TestAWriteByHandBesideAClaimEndsNoSession(t *testing.T) {
 func TestTokenThatFallsIsNotTaken(t *testing.T) {
 	inWorld(t, func(w *world) {
 		err := w.open("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			o, err := c.Wait(ctx)
-			if err != nil {
-				return err
-			}
+			try(err)
 			c.taking.newest = 1 << 40
 			if cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl != nil || !errors.Is(err, ErrTorn) {
 				w.Errorf("taken: %+v %v", cl, err)

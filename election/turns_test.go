@@ -127,10 +127,7 @@ func TestAWaitForATurnEndsWithWhoeverAskedForIt(t *testing.T) {
 func TestWhatManyServicesDoWaitsForItsTurn(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			c, _, err := s.NewCandidate(ctx, "svc", Race)
-			if err != nil {
-				return err
-			}
+			c := stand(ctx, s, Race)
 			for _, call := range []struct {
 				name string
 				do   func(ctx context.Context) error
@@ -191,9 +188,7 @@ func TestWhatMustNotWaitWaitsForNoTurn(t *testing.T) {
 		w.byHand((&Paths{"/understudy", "svc"}).Crumb())
 		w.asOperator(func(ctx context.Context, s *Session) error { // the lock may be ours, and all others wait for it
 			c, err := w.unanswered(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+			try(err)
 			defer s.busy()()
 			bounded, cancel := context.WithTimeout(ctx, soon)
 			defer cancel()
@@ -209,9 +204,7 @@ func TestWhatMustNotWaitWaitsForNoTurn(t *testing.T) {
 		})
 		w.asOperator(func(ctx context.Context, s *Session) error {
 			c, err := w.unanswered(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+			try(err)
 			defer s.busy()()
 			bounded, cancel := context.WithTimeout(ctx, soon)
 			defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -32,11 +33,7 @@ func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, zk: zkfaults.New(zkfaults.Config{TickTime: testTick}), start: time.Now()}
-		defer func() {
-			if err := w.zk.Close(); err != nil {
-				t.Error(err)
-			}
-		}()
+		defer func() { must.Report(t, w.zk.Close()) }()
 		f(w)
 	})
 }
@@ -61,11 +58,37 @@ func (w *world) open(node string, f func(ctx context.Context, s *Session) error)
 	result := make(chan error, 1)
 	go func() {
 		e := New(w.config(node))
-		err := e.Open(w.Context(), f)
+		err := e.Open(w.Context(), caught(f))
 		e.Wait()
 		result <- err
 	}()
 	return func() error { return <-result }
+}
+
+// failed is how try ends a function.
+type failed struct{ error }
+
+// try ends a function that runs in a session with an error.
+func try(err error) {
+	if err != nil {
+		panic(failed{err})
+	}
+}
+
+// caught returns the error that f, or a try in it, ends with.
+func caught(f func(ctx context.Context, s *Session) error) func(ctx context.Context, s *Session) error {
+	return func(ctx context.Context, s *Session) (err error) {
+		defer func() {
+			switch r := recover().(type) {
+			case nil:
+			case failed:
+				err = r.error
+			default:
+				panic(r)
+			}
+		}()
+		return f(ctx, s)
+	}
 }
 
 // within runs f in a session and fails the test when it fails.
@@ -80,10 +103,7 @@ func (w *world) within(node string, f func(ctx context.Context, s *Session) erro
 func (w *world) claims(node string, f func(ctx context.Context, s *Session, c *Claim) error) {
 	w.Helper()
 	w.within(node, func(ctx context.Context, s *Session) error {
-		_, c, err := claim(ctx, s, Race)
-		if err != nil {
-			return err
-		}
+		_, c := claimed(ctx, s, Race)
 		return f(ctx, s, c)
 	})
 }
@@ -92,10 +112,7 @@ func (w *world) claims(node string, f func(ctx context.Context, s *Session, c *C
 func (w *world) activates(node string, f func(ctx context.Context, s *Session, c *Claim) error) {
 	w.Helper()
 	w.within(node, func(ctx context.Context, s *Session) error {
-		c, err := activate(ctx, s)
-		if err != nil {
-			return err
-		}
+		c := activated(ctx, s)
 		return f(ctx, s, c)
 	})
 }
@@ -126,6 +143,27 @@ func claim(ctx context.Context, s *Session, mode Mode) (*Candidate, *Claim, erro
 			return c, cl, err
 		}
 	}
+}
+
+// stand is a candidate for "svc".
+func stand(ctx context.Context, s *Session, mode Mode) *Candidate {
+	c, _, err := s.NewCandidate(ctx, "svc", mode)
+	try(err)
+	return c
+}
+
+// claimed is claim, or ends the function.
+func claimed(ctx context.Context, s *Session, mode Mode) (*Candidate, *Claim) {
+	c, cl, err := claim(ctx, s, mode)
+	try(err)
+	return c, cl
+}
+
+// activated is activate, or ends the function.
+func activated(ctx context.Context, s *Session) *Claim {
+	cl, err := activate(ctx, s)
+	try(err)
+	return cl
 }
 
 // unanswered takes the lock, and does not learn that it did.

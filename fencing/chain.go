@@ -59,8 +59,8 @@ const (
 // ErrRefused says that nothing proves the target dead: its child may be running, so ours must not start.
 var ErrRefused = errors.New("fencing refused")
 
-// Chain is everything that may prove a target dead, in the order of the attempts. Config checks that timeouts are positive, and that the grace
-// delay is not negative.
+// Chain is everything that may prove a target dead, in the order of the attempts. Config checks that timeouts are positive, and that the
+// grace delay is not negative.
 type Chain struct {
 	// Local returns what this machine knows, without waiting for another: by names the proof, as in "own tree" or "another boot".
 	// The chain calls it again after the grace delay if it saw the child alive. Like a method, it ends soon after ctx. Optional.

@@ -20,8 +20,9 @@ import (
 // The command's environment says which node to fence: UNDERSTUDY_SERVICE, UNDERSTUDY_TARGET_NODE,
 // UNDERSTUDY_TARGET_HOST, UNDERSTUDY_TARGET_MACHINE, UNDERSTUDY_TARGET_BOOT, UNDERSTUDY_TARGET_TOKEN,
 // UNDERSTUDY_TARGET_SESSION, UNDERSTUDY_TARGET_GUARDIAN_PID and UNDERSTUDY_TARGET_ADDRESS, each empty if unknown;
-// UNDERSTUDY_TARGET_PLUG, the node's word in Plugs, or without plugs the node's name; and the fencing node: UNDERSTUDY_NODE, UNDERSTUDY_TOKEN. The rest is the supervisor's own.
-// Its stdin is /dev/null. It leads a process group, which is killed as a whole when the context ends.
+// UNDERSTUDY_TARGET_PLUG, the node's word in Plugs, or without plugs the node's name; and the fencing node: UNDERSTUDY_NODE,
+// UNDERSTUDY_TOKEN. The rest is the supervisor's own. Its stdin is /dev/null. It leads a process group, which is killed as a whole when the
+// context ends.
 type Exec struct {
 	Command []string
 	Plugs   Plugs

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 func sh(script string, args ...string) Exec {
@@ -21,13 +23,9 @@ func TestCommandIsToldWhomToFence(t *testing.T) {
 	whom := target
 	whom.GuardianPid, whom.Address = 77, "db-1:8438"
 	err := sh(`env | grep ^UNDERSTUDY_ | sort > "$1"; readlink /proc/$$/fd/0 >> "$1"`, out).Fence(t.Context(), whom)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, line := range append(environment(whom), "/dev/null") {
 		if !strings.Contains(string(got), line+"\n") {
 			t.Errorf("%s is missing in\n%s", line, got)
@@ -77,14 +75,10 @@ func TestHangingCommandIsKilledWithItsGroup(t *testing.T) {
 		t.Errorf("took %v after its timeout", took)
 	}
 	text, err := os.ReadFile(pids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for word := range strings.FieldsSeq(string(text)) {
 		pid, err := strconv.Atoi(word)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		waitGone(t, pid)
 	}
 }
@@ -131,9 +125,7 @@ func TestDescendantThatKeepsTheOutputOpenDoesNotBlock(t *testing.T) {
 			t.Errorf("%s: took %v", script, took)
 		}
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 func base64Lines(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) + "\n" }
@@ -28,13 +30,9 @@ func TestFenceAgentIsToldByItsStdinAndAskedAgain(t *testing.T) {
 		Secrets: map[string]string{"password": file(t, "s3cret word\n")},
 		Plugs:   map[string]string{"db-1": "10.0.0.7"},
 	}
-	if err := f.Fence(t.Context(), target); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Fence(t.Context(), target))
 	text, err := os.ReadFile(heard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rest := "comment=redis 42\nip=10.0.0.7\npassword=s3cret word\nplug=10.0.0.7\nverbose=1\n"
 	if want := "action=off\n" + rest + "action=status\n" + rest; string(text) != want {
 		t.Errorf("it heard\n%s", text)
@@ -98,9 +96,7 @@ func endWhereItHangs(ctx context.Context, cancel context.CancelCauseFunc, file s
 
 func TestStatementIsCheckedAgainstTheTarget(t *testing.T) {
 	good := Statement{Dead: true, Service: "redis", Token: 42, Node: "db-1", Machine: "m1", Boot: "b1"}
-	if err := good.Convinces(target); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, good.Convinces(target))
 	for _, change := range []func(*Statement){
 		func(s *Statement) { s.Dead = false },
 		func(s *Statement) { s.Service = "x" },

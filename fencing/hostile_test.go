@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // attacked counts what reaches a server, and keeps the last path and Authorization header. It agrees to everything.
@@ -81,9 +83,7 @@ func TestForgedBreadcrumbStaysInItsSegment(t *testing.T) {
 	}
 	fine := target
 	fine.Node, fine.Address = "a@b:1", "[fe80::1%eth0]:8438"
-	if err := (HTTP{URL: a.URL + "/{service}/{node}/{address}?n={node}&a={address}"}).Fence(t.Context(), fine); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, (HTTP{URL: a.URL + "/{service}/{node}/{address}?n={node}&a={address}"}).Fence(t.Context(), fine))
 	if want := "/redis/a@b:1/%5Bfe80::1%25eth0%5D:8438?n=a%40b%3A1&a=%5Bfe80%3A%3A1%25eth0%5D%3A8438"; a.path != want {
 		t.Errorf("got  %s\nwant %s", a.path, want)
 	}

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 func file(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	return name
 }
 
@@ -35,9 +35,7 @@ func TestHTTPRequestSaysWhomToFence(t *testing.T) {
 		URL: srv.URL + "/off?node={node}&host={host}", Method: "PUT", Headers: map[string]string{"X-Token": "{token}"},
 		Body: `{"service": "{service}", "boot": "{boot}", "other": "{other}"}`, Status: []int{202}, BearerFile: file(t, "pass\n"),
 	}
-	if err := h.Fence(t.Context(), target); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.Fence(t.Context(), target))
 	if want := "PUT /off?node=db-1&host=db-1.example 42 Bearer pass"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -106,9 +104,7 @@ func TestHTTPTrustsItsOwnAuthority(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
 	cert := "-----BEGIN CERTIFICATE-----\n" + base64Lines(srv.Certificate().Raw) + "-----END CERTIFICATE-----\n"
-	if err := (HTTP{URL: srv.URL, CAFile: file(t, cert)}).Fence(t.Context(), target); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, (HTTP{URL: srv.URL, CAFile: file(t, cert)}).Fence(t.Context(), target))
 }
 
 // What a breadcrumb says comes from outside. It is not put where it could mean something else.

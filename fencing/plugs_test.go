@@ -3,6 +3,8 @@ package fencing
 import (
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // With plugs the config alone says whom a method asks, and of whom.
@@ -25,9 +27,7 @@ func TestPlugsSayWhomAMethodFences(t *testing.T) {
 	if err := h.Fence(t.Context(), named); err != nil || a.path != "/127.0.0.1?" {
 		t.Errorf("%v, %s", err, a.path)
 	}
-	if err := (Exec{Command: sh(`[ "$UNDERSTUDY_TARGET_PLUG" = 127.0.0.1 ]`).Command, Plugs: plugs}).Fence(t.Context(), target); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, (Exec{Command: sh(`[ "$UNDERSTUDY_TARGET_PLUG" = 127.0.0.1 ]`).Command, Plugs: plugs}).Fence(t.Context(), target))
 }
 
 func TestNodeThatPlugsDoNotListIsRefused(t *testing.T) {

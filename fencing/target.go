@@ -47,7 +47,8 @@ func (t Target) plain() error {
 		{t.Boot, printable.IsName}, {t.Session, printable.IsName}, {t.Address, printable.IsAddress},
 	} {
 		if w.text != "" && !w.plain(w.text) {
-			return fmt.Errorf("the record of the active node has %q, which cannot be passed on: letters, digits and . _ @ : - are allowed, and neither . nor - at the beginning", w.text)
+			return fmt.Errorf("the record of the active node has %q, which cannot be passed on: letters, digits and . _ @ : "+
+				"- are allowed, and neither . nor - at the beginning", w.text)
 		}
 	}
 	return nil

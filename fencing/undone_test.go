@@ -3,6 +3,8 @@ package fencing
 import (
 	"errors"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // A machine that has not undone what a program did has not proved it dead, and no delay does.
@@ -19,16 +21,12 @@ func TestWhatIsNotUndoneIsNotDead(t *testing.T) {
 func TestABootIsNoProofOfWhatSurvivesIt(t *testing.T) {
 	s := Statement{Dead: true, Service: "db", Token: 1, Node: "a", Machine: "m1", Boot: "b2"}
 	target := Target{Service: "db", Token: 1, Node: "a", Machine: "m1", Boot: "b1"}
-	if err := s.Convinces(target); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, s.Convinces(target))
 	target.Survive = []string{"role"}
 	if err := s.Convinces(target); !errors.Is(err, ErrNotDead) {
 		t.Error(err)
 	}
 	looked, same := s, s
 	looked.Undone, same.Boot = true, "b1"
-	if err := errors.Join(looked.Convinces(target), same.Convinces(target)); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, errors.Join(looked.Convinces(target), same.Convinces(target)))
 }

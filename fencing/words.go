@@ -27,7 +27,8 @@ func (p Plugs) facts(t Target) (facts, error) {
 	plug, listed := p[t.Node]
 	switch {
 	case !listed && len(p) > 0:
-		return facts{}, fmt.Errorf("the record of the active node gives node %q, which the method's plugs do not list: add it there, or type "+
+		return facts{}, fmt.Errorf("the record of the active node gives node %q, which the method's plugs do not list: "+
+			"add it there, or type "+
 			"`understudy fence confirm %s --node NODE` once it is dead", t.Node, t.Service)
 	case !listed:
 		plug = t.Node
@@ -74,7 +75,8 @@ func (f facts) may(key string, at place) error {
 		return nil
 	case "node", "plug":
 		if at == chosen && !f.listed {
-			return fmt.Errorf("{%s} would let the record of the active node choose whom to ask: list the nodes in the method's plugs, as in `plugs: {%s: ...}`", key, f.words["node"])
+			return fmt.Errorf("{%s} would let the record of the active node choose whom to ask: "+
+				"list the nodes in the method's plugs, as in `plugs: {%s: ...}`", key, f.words["node"])
 		}
 		return nil
 	case "boot", "session":
@@ -83,7 +85,8 @@ func (f facts) may(key string, at place) error {
 		}
 	case "host":
 		if f.listed && f.words[key] != f.words["node"] && f.words[key] != f.words["plug"] {
-			return fmt.Errorf("the record of the active node places node %q on host %q, which the method's plugs do not name: write {plug} in place of {host}", f.words["node"], f.words[key])
+			return fmt.Errorf("the record of the active node places node %q on host %q, which the method's plugs do not name: "+
+				"write {plug} in place of {host}", f.words["node"], f.words[key])
 		}
 		if f.listed || at != chosen {
 			return nil
@@ -94,9 +97,11 @@ func (f facts) may(key string, at place) error {
 		}
 	}
 	if f.listed {
-		return fmt.Errorf("{%s} would let the record of the active node choose whom to ask, or what to fence: write {plug} in its place, for the node's word in plugs", key)
+		return fmt.Errorf("{%s} would let the record of the active node choose whom to ask, or what to fence: "+
+			"write {plug} in its place, for the node's word in plugs", key)
 	}
-	return fmt.Errorf("{%s} would let the record of the active node choose whom to ask, or what to fence: write {plug}, and list the nodes in the method's plugs", key)
+	return fmt.Errorf("{%s} would let the record of the active node choose whom to ask, or what to fence: "+
+		"write {plug}, and list the nodes in the method's plugs", key)
 }
 
 // url fills in a URL: a placeholder is a part of a host's name, one segment of the path, or a value of the query, and nothing else.
@@ -110,7 +115,8 @@ func (f facts) url(text string) (string, error) {
 		end = len(rest)
 	}
 	authority, rest := rest[:end], rest[end:]
-	if i := strings.LastIndexByte(authority, ':'); strings.Contains(authority, "@") || strings.Contains(authority, "{token}") || i >= 0 && placeholder.MatchString(authority[i:]) {
+	if i := strings.LastIndexByte(authority, ':'); strings.Contains(authority, "@") || strings.Contains(authority, "{token}") ||
+		i >= 0 && placeholder.MatchString(authority[i:]) {
 		return "", errors.New("the URL's user and port cannot be filled in, and its host must not become a number")
 	}
 	authority, err := f.fill(authority, chosen, nil)

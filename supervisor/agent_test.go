@@ -17,6 +17,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/witness"
 )
@@ -65,12 +66,8 @@ func small(cfg Config) *supervisor {
 func handedOn(t *testing.T, s *supervisor, tree host.Tree, id json.RawMessage) *service.Service {
 	t.Helper()
 	term := &service.CarriedTerm{Tree: id, Run: &unit.CarriedRun{}}
-	if err := json.Unmarshal([]byte(`{"programs": [{}], "parts": [{"program": 0}]}`), term.Run); err != nil {
-		t.Fatal(err)
-	}
-	if err := term.Find(func(json.RawMessage) (host.Tree, bool) { return tree, true }, s.log); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(`{"programs": [{}], "parts": [{"program": 0}]}`), term.Run))
+	must.OK(t, term.Find(func(json.RawMessage) (host.Tree, bool) { return tree, true }, s.log))
 	v := s.roster.add(service.Conf{Name: "db"})
 	r := service.CarriedService{Name: "db", Term: term}
 	r.State.Carried = true
@@ -152,9 +149,7 @@ func TestKillLocalCountsWhatItsClusterOwes(t *testing.T) {
 	here, err := box.Identity()
 	name, err2 := os.Hostname()
 	note := unit.Note{Node: "a", Service: t.Name(), Cluster: "two"}.Store()
-	if err := errors.Join(err, err2, note.Save([]byte(`{"node":"a","service":"`+t.Name()+`","root":"/two","debts":[{"name":"vip"}]}`), false)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, err2, note.Save([]byte(`{"node":"a","service":"`+t.Name()+`","root":"/two","debts":[{"name":"vip"}]}`), false)))
 	t.Cleanup(func() { _ = note.Save(nil, false) })
 	for root, dead := range map[string]bool{"/one": true, "/two": false, "": false} { // an older version does not name it
 		word := fencing.Target{Root: root, Service: t.Name(), Node: "a", Host: name, Machine: here.Machine, Boot: "another"}.Encode()

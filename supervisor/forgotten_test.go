@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/service"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/unit"
 )
 
@@ -28,9 +29,7 @@ func TestNotesOfAForgottenServiceGo(t *testing.T) {
 		t.Helper()
 		NewMemory(cfg).Save(name, service.Known{Token: 7})
 		text := []byte(`{"node":"a","service":"` + name + `","root":"/u","lasting":7,"debts":[` + debts + `]}`)
-		if err := (unit.Note{Node: "a", Service: name, Cluster: ClusterOf(cfg)}).Store().Save(text, true); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, (unit.Note{Node: "a", Service: name, Cluster: ClusterOf(cfg)}).Store().Save(text, true))
 	}
 	leave("forgotten", "")
 	leave("owed", `{"name":"vip","command":["x"]}`)

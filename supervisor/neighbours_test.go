@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/service"
+	"understudy/supervisor/testbed/must"
 )
 
 // Two ensembles with one root, and on this host a supervisor of each with the same node and service: they would have each other's files.
@@ -19,9 +20,7 @@ func TestASupervisorOfAnotherEnsembleIsRefused(t *testing.T) {
 		return newSupervisor(cfg)
 	}
 	first, another, same := supervise("zk1:2181", "zk2:2181"), supervise("x:2181"), supervise("zk2:2181", "zk3:2181")
-	if err := first.cfg.Neighbours.occupy([]service.Conf{{Name: "web"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, first.cfg.Neighbours.occupy([]service.Conf{{Name: "web"}}))
 	err := another.cfg.Neighbours.occupy([]service.Conf{{Name: "db"}, {Name: "web"}})
 	if err == nil || !strings.Contains(err.Error(), "zookeeper.name") || !strings.Contains(err.Error(), "zk1:2181 zk2:2181") {
 		t.Errorf("of another ensemble: %v", err)
@@ -58,9 +57,7 @@ func TestDebtsOfASupervisorThatRunsAreLeftAlone(t *testing.T) {
 		return newSupervisor(cfg)
 	}
 	one, other := supervise(), supervise()
-	if err := one.cfg.Neighbours.occupy([]service.Conf{{Name: "web"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, one.cfg.Neighbours.occupy([]service.Conf{{Name: "web"}}))
 	if other.addIndebted([]string{"web"}); len(other.roster.names()) > 0 {
 		t.Errorf("undoes %q of a supervisor that runs", other.roster.names())
 	}

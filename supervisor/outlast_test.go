@@ -20,6 +20,7 @@ import (
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/testbed/apart"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/witness"
 )
 
@@ -30,9 +31,7 @@ func cgroupMount(t *testing.T) string {
 	t.Helper()
 	need.These(t, box.KindCgroup)
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for line := range strings.Lines(string(mounts)) {
 		if before, _, ok := strings.Cut(line, " - cgroup2 "); ok {
 			return strings.Fields(before)[4]
@@ -46,30 +45,22 @@ func cgroupMount(t *testing.T) string {
 // Each that can be asked looks for the process itself.
 func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	here, err := box.Identity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	this := host.This(nil, "", false, Owed)
 	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	pid := cmd.Process.Pid
 	start := startOf(t, pid)
 	base := cgroupMount(t)
 	goneTree := func(born uint64) json.RawMessage { // of a supervisor that is no more
 		info, err := os.Stat(base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		id := box.TreeID{Kind: box.KindCgroup, Name: "db", Boot: here.Boot, PidNS: here.PidNS, Pid: 1 << 30, StartTime: born}
 		id.Inode = info.Sys().(*syscall.Stat_t).Ino
 		id.Path = filepath.Join(base, fmt.Sprintf("n.db.p%d-%d-%d.0123456789ab", here.PidNS, id.Pid, born))
 		data, err := json.Marshal(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return data
 	}
 	for _, c := range []struct {
@@ -145,13 +136,9 @@ func TestATreeThatIsGoneIsDeadWithAllThatItsSupervisorStarted(t *testing.T) {
 func startOf(t *testing.T, pid int) uint64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, rest, _ := strings.Cut(string(text), ") ")
 	start, err := strconv.ParseUint(strings.Fields(rest)[19], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return start
 }

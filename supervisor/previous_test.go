@@ -17,6 +17,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 // successor is a supervisor that finds a note in dir.
@@ -31,9 +32,7 @@ func successor(t *testing.T, dir string) *supervisor {
 func goneMaker(t *testing.T) box.Maker {
 	t.Helper()
 	host, err := box.Identity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return box.Maker{TreeID: box.TreeID{Kind: box.KindWalk, Boot: host.Boot, PidNS: host.PidNS, Pid: 1 << 30, StartTime: 1}}
 }
 
@@ -44,9 +43,7 @@ func leave(t *testing.T, dir string, as leftSession) (path string) {
 	if err == nil {
 		err = s.cfg.SessionRecord.store.Save(data)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s.cfg.SessionRecord.store.Path()
 }
 
@@ -54,9 +51,7 @@ func leave(t *testing.T, dir string, as leftSession) (path string) {
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/run", "former")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -93,9 +88,7 @@ func TestALeaseIsOverEarlyOnlyIfAllProgramsOfItsSupervisorAreProvedDead(t *testi
 			}
 			path := leave(t, dir, note)
 			if c.forge != nil {
-				if err := c.forge(path); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.forge(path))
 			}
 			s := successor(t, dir)
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -115,9 +108,7 @@ func TestALeaseIsOverEarlyOnlyIfAllProgramsOfItsSupervisorAreProvedDead(t *testi
 func livingMaker(t *testing.T) box.Maker {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
 	m := goneMaker(t)
 	m.Pid = os.Getpid()
@@ -157,14 +148,10 @@ func TestASweepNotesThatTheProgramsOfItsUnitAreDead(t *testing.T) {
 		mounted = "/sys/fs/cgroup"
 	}
 	unit, err := os.MkdirTemp(mounted, "understudy-unit")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = os.Remove(unit) })
 	var st syscall.Stat_t
-	if err := syscall.Stat(unit, &st); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Stat(unit, &st))
 	for name, c := range map[string]struct {
 		unit  string
 		start uint64
@@ -176,9 +163,7 @@ func TestASweepNotesThatTheProgramsOfItsUnitAreDead(t *testing.T) {
 			maker.Pid, maker.StartTime = os.Getpid(), c.start
 		}
 		leave(t, dir, leftSession{Node: "a", Maker: maker, Session: 7})
-		if err := sweptIn(t.Context(), dir, c.unit); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, sweptIn(t.Context(), dir, c.unit))
 		s := successor(t, dir)
 		if left := s.cfg.SessionRecord.load(); left == nil || left.Dead != c.dead || left.Session != 7 {
 			t.Errorf("%s: %+v", name, left)

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/fencing"
+	"understudy/supervisor/testbed/must"
 )
 
 var (
@@ -96,9 +97,7 @@ func TestProvedDeathIsBelieved(t *testing.T) {
 			got = q
 			return fencing.Dead, "killed", nil
 		})
-		if err := d.method().Fence(t.Context(), target); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, d.method().Fence(t.Context(), target))
 		d.wg.Wait()
 		if got.Nonce = nil; got.Service != "db" || got.Token != 41 || got.By != "b" || got.ByToken != 42 || string(got.Tree) != string(asked.Tree) {
 			t.Errorf("asked %+v", got)
@@ -179,9 +178,7 @@ func TestLaterBootOfTheMachineIsBelieved(t *testing.T) {
 		})
 		d.Self.Boot = "b2"
 		for _, one := range []fencing.Target{target, survives} {
-			if err := d.method().Fence(t.Context(), one); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, d.method().Fence(t.Context(), one))
 			d.wg.Wait()
 			if got.Root != "/root" || got.Boot != one.Boot || got.Token != one.Token || !slices.Equal(got.Survive, one.Survive) {
 				t.Errorf("asked for %+v", got)

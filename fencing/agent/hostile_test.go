@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"understudy/fencing"
+	"understudy/supervisor/testbed/must"
 )
 
 // question is a whole message, sealed for a nonce.
@@ -86,9 +87,7 @@ func TestHostileQuestionsKillNothing(t *testing.T) {
 				d := newDesk(t, nil)
 				conn, _ := d.dial(t.Context(), "")
 				nonce, err := greeted(conn)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				began := time.Now()
 				d.wg.Go(func() { c.write(conn, nonce) })
 				if body, _, err := receive(conn); err == nil {
@@ -151,9 +150,7 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 		if open != maxUnproved {
 			t.Errorf("%d are held", open)
 		}
-		if err := d.method().Fence(t.Context(), target); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, d.method().Fence(t.Context(), target))
 		for _, conn := range idle {
 			conn.Close()
 		}

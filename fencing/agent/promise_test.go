@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 var request = PromiseRequest{Service: "db", Token: 41, By: "b", Of: "a", Machine: "m1", For: 6 * time.Second}
@@ -18,9 +20,7 @@ func TestPromiseIsGivenForWhatWasAsked(t *testing.T) {
 		var got PromiseRequest
 		d := newDesk(t, nil)
 		d.Promise = func(p PromiseRequest) error { got = p; return nil }
-		if err := d.method().Promise(t.Context(), "a:1", request); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, d.method().Promise(t.Context(), "a:1", request))
 		d.wg.Wait()
 		got.Nonce = nil
 		if got.Service != "db" || got.Token != 41 || got.By != "b" || got.For != 6*time.Second {

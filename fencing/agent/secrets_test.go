@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // secretFile holds secrets, each on a line.
@@ -20,9 +22,7 @@ func secretFile(t *testing.T, secrets ...[]byte) string {
 
 func writeSecrets(t *testing.T, file string, secrets ...[]byte) {
 	t.Helper()
-	if err := os.WriteFile(file, append(bytes.Join(secrets, []byte("\n")), '\n'), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, append(bytes.Join(secrets, []byte("\n")), '\n'), 0o600))
 }
 
 // While nodes change their secret one after the other, whichever of the steps each has made, they believe one another.
@@ -58,14 +58,10 @@ func TestChangedSecretIsTakenUp(t *testing.T) {
 		}
 		writeSecrets(t, file, secret)
 		time.Sleep(2 * time.Second)
-		if err := ask(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, ask())
 		writeSecrets(t, file, []byte("short"))
 		time.Sleep(2 * time.Second)
-		if err := ask(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, ask())
 		synctest.Wait()
 		if len(told) != 1 || !strings.Contains(told[0], "less than 16") || strings.Contains(told[0], "short") {
 			t.Errorf("told: %q", told)
@@ -79,13 +75,9 @@ func TestGuardianFollowsTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, nil)
 		d.Keys = KeyFiles{Secret: filepath.Join(t.TempDir(), "gone")}.KeysFrom([][]byte{secret})
-		if err := askOnce(t, d.method()); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, askOnce(t, d.method()))
 		d.Keys = KeyFiles{Secret: secretFile(t, secret)}.KeysFrom([][]byte{[]byte("what it was when it was told")})
-		if err := askOnce(t, d.method()); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, askOnce(t, d.method()))
 		d.wg.Wait()
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"understudy/fencing"
 	"understudy/supervisor/testbed/keytest"
+	"understudy/supervisor/testbed/must"
 )
 
 // secured is a desk that takes only who has a certificate, and how it is asked. Its node is a, at "a"; b asks.
@@ -145,9 +146,7 @@ func TestNobodyGetsThroughWithoutACertificate(t *testing.T) {
 				ours := keytest.New(t)
 				d, _ := secured(t, ours, nil)
 				own, err := ours.TLS("b").Config()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				own.ServerName = "a"
 				change(own)
 				plain, _ := d.dial(t.Context(), "")

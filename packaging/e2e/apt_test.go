@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // published makes the folder of a web server of the packages of builds, signed.
@@ -17,26 +18,20 @@ func published(t *testing.T, dir string, signed bool, builds ...func() (string, 
 	t.Helper()
 	from := t.TempDir()
 	for _, build := range builds {
-		if err := run(exec.Command("sh", "-c", "cp $0/*.deb $0/*.rpm $1", packages(t, build), from)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run(exec.Command("sh", "-c", "cp $0/*.deb $0/*.rpm $1", packages(t, build), from)))
 	}
 	cmd := exec.Command("../repository.sh", from, dir)
 	if signed {
 		cmd.Env = append(os.Environ(), "SIGN=maintainers@understudy.invalid", "GNUPGHOME="+keyring(t))
 	}
-	if err := run(cmd); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(cmd))
 }
 
 // keyring has a key to sign with, made on the spot.
 func keyring(t *testing.T) string {
 	t.Helper()
 	home, err := os.MkdirTemp("", "gpg") // its sockets' names must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() // there may be no agent
 		_ = os.RemoveAll(home)
@@ -47,9 +42,7 @@ func keyring(t *testing.T) string {
 		cmd.Env = append(os.Environ(), "GNUPGHOME="+home)
 		err = run(cmd)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return home
 }
 
@@ -67,7 +60,7 @@ func TestAptInstallsAndUpgradesFromTheRepository(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	must := func(command string) string {
+	done := func(command string) string {
 		t.Helper()
 		out, err := in(command)
 		if err != nil {
@@ -76,24 +69,20 @@ func TestAptInstallsAndUpgradesFromTheRepository(t *testing.T) {
 		return out
 	}
 	const only = " -o Dir::Etc::SourceParts=/root/sources -o Dir::Etc::SourceList=/dev/null"
-	must("mkdir -p /root/sources /etc/apt/keyrings; chmod 1777 /tmp")
-	if err := run(exec.Command("cp", filepath.Join(site, "understudy.asc"), filepath.Join(root, "etc/apt/keyrings/understudy.asc"))); err != nil {
-		t.Fatal(err)
-	}
-	must("echo 'deb [signed-by=/etc/apt/keyrings/understudy.asc] " + server.URL + "/apt ./' >/root/sources/understudy.list")
-	must("apt-get" + only + " update && apt-get" + only + " install -y understudy")
-	if got := must("understudy version"); !strings.Contains(got, older) {
+	done("mkdir -p /root/sources /etc/apt/keyrings; chmod 1777 /tmp")
+	must.OK(t, run(exec.Command("cp", filepath.Join(site, "understudy.asc"), filepath.Join(root, "etc/apt/keyrings/understudy.asc"))))
+	done("echo 'deb [signed-by=/etc/apt/keyrings/understudy.asc] " + server.URL + "/apt ./' >/root/sources/understudy.list")
+	done("apt-get" + only + " update && apt-get" + only + " install -y understudy")
+	if got := done("understudy version"); !strings.Contains(got, older) {
 		t.Errorf("it is %s, not %s", got, older)
 	}
 	published(t, site, true, buildOlder, buildNewer) // by another key: whoever has the web server
 	if out, err := in("apt-get" + only + " update -o APT::Update::Error-Mode=any"); err == nil {
 		t.Errorf("what another key signed is believed:\n%s", out)
 	}
-	if err := run(exec.Command("cp", filepath.Join(site, "understudy.asc"), filepath.Join(root, "etc/apt/keyrings/understudy.asc"))); err != nil {
-		t.Fatal(err)
-	}
-	must("apt-get" + only + " update && apt-get" + only + " upgrade -y")
-	if got := must("understudy version"); !strings.Contains(got, newer) {
+	must.OK(t, run(exec.Command("cp", filepath.Join(site, "understudy.asc"), filepath.Join(root, "etc/apt/keyrings/understudy.asc"))))
+	done("apt-get" + only + " update && apt-get" + only + " upgrade -y")
+	if got := done("understudy version"); !strings.Contains(got, newer) {
 		t.Errorf("after the upgrade it is %s, not %s", got, newer)
 	}
 }

@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // What is built for the other architecture is run by an emulator. It cannot start itself there, so that guardians and demo stay out.
 func TestArmBinaryRuns(t *testing.T) {
 	need.These(t, "qemu")
 	root := t.TempDir()
-	if err := run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_arm64.deb"), root)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_arm64.deb"), root)))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	arm := func(words ...string) *exec.Cmd {
@@ -45,9 +44,7 @@ func TestArmBinaryRuns(t *testing.T) {
 	if err == nil {
 		err = dev.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer func() { cancel(); _ = dev.Wait() }()
 	for lines := bufio.NewScanner(said); lines.Scan(); {
 		for _, word := range strings.Fields(lines.Text()) {

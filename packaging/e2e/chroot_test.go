@@ -8,22 +8,19 @@ import (
 	"testing"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // Whoever makes the disk of a machine installs where no systemd runs: all is as it has to be when that machine boots.
 func TestDebIsInstalledWhereNoSystemdRuns(t *testing.T) {
 	need.These(t, "nspawn") // which brings the disk
 	root := newDisk(t, debian, t.TempDir())
-	if err := run(exec.Command("cp", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), filepath.Join(root, "root/understudy.deb"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(exec.Command("cp", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), filepath.Join(root, "root/understudy.deb"))))
 	in := func(command string) {
 		t.Helper()
 		cmd := exec.Command("chroot", root, "/bin/sh", "-ec", command)
 		cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"}
-		if err := run(cmd); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, run(cmd))
 	}
 	in("find / -xdev -path /var -prune -o -print | sort >/root/before; getent passwd >/root/users")
 	in("dpkg -i /root/understudy.deb; id understudy; test -L /etc/systemd/system/multi-user.target.wants/understudy.service")

@@ -16,6 +16,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 // The whole life of the package, from a bare machine to a bare machine. One story: each chapter needs the previous.
@@ -265,9 +266,7 @@ func (p *pair) instance(t *testing.T) {
 // hardened is the drop-in of the examples, and what systemd says of the unit without it and with it.
 func (p *pair) hardened(t *testing.T) {
 	docs, err := os.ReadFile(installDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	told := regexp.MustCompile(`\*\*([0-9.]+)\*\* \("(\w+)"\)`).FindAllSubmatch(docs, -1)
 	if len(told) != 2 {
 		t.Fatalf("docs/install.md has figures %q", told)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // repository has folders of packages that dnf installs from: the release's, and one of what its disk lacks.
@@ -30,9 +31,7 @@ func newRepository(t *testing.T) repository {
 	if err == nil {
 		err = run(exec.Command("createrepo_c", "--quiet", own))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -41,9 +40,7 @@ func (r repository) add(t *testing.T, builds ...func() (string, error)) {
 	t.Helper()
 	site := t.TempDir()
 	published(t, site, true, builds...)
-	if err := run(exec.Command("cp", "-r", filepath.Join(site, "rpm"), filepath.Join(site, "understudy.asc"), r.dir)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(exec.Command("cp", "-r", filepath.Join(site, "rpm"), filepath.Join(site, "understudy.asc"), r.dir)))
 }
 
 // dnf does as it does on a machine whose disk is at root.
@@ -73,9 +70,7 @@ func TestDnfInstallsUpgradesAndRemoves(t *testing.T) {
 	}
 	says(older)
 	config := "# changed by the operator\n" + r.read(t, "etc/understudy/understudy.yaml")
-	if err := os.WriteFile(filepath.Join(r.dir, "etc/understudy/understudy.yaml"), []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(r.dir, "etc/understudy/understudy.yaml"), []byte(config), 0o644))
 	repo.add(t, buildNewer)
 	repo.dnf(t, r.dir, "upgrade", "understudy")
 	says(newer)

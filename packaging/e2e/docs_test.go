@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 const (
@@ -52,9 +54,7 @@ func typed(page, name string) ([]string, error) {
 func commands(tb testing.TB, page, name string) []string {
 	tb.Helper()
 	lines, err := typed(page, name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return lines
 }
 
@@ -63,9 +63,7 @@ func TestCommandsOfTheDocsAreTyped(t *testing.T) {
 	seen := map[string]bool{}
 	for _, page := range []string{readme, installDoc, zookeeperDoc, maintenanceDoc} {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, b := range regexp.MustCompile("(?:<!-- typed: ([a-z]+) -->\n)? *```(?:sh|dockerfile)\n *(.*)\n").FindAllStringSubmatch(string(text), -1) {
 			name, line := b[1], b[2]
 			begins := func(with string) bool { return strings.HasPrefix(line, with) }

@@ -12,6 +12,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 const zookeeperDoc = "../../docs/zookeeper.md"
@@ -45,15 +46,11 @@ func TestAnEnsembleIsMadeAndMendedAsThePageSays(t *testing.T) {
 					err = os.WriteFile(filepath.Join(root, name), []byte(text), 0o644)
 				}
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		})
 	}
 	text, err := block(zookeeperDoc, "ensemble")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, rest, _ := strings.Cut(text, "\n") // the first line made the disk
 	for _, m := range machines {
 		m.do(t, "sh", "-ec", rest)
@@ -76,9 +73,7 @@ func TestAnEnsembleIsMadeAndMendedAsThePageSays(t *testing.T) {
 	machines[1].do(t, "systemctl", "kill", "--signal=KILL", "zookeeper")
 	kit.Until(t, time.Minute, "the server that was killed is back", whole)
 	text, err = block(zookeeperDoc, "replace")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	machines[2].do(t, "sh", "-ec", text)
 	kit.Until(t, time.Minute, "the server with an empty folder is back", whole)
 	t.Logf("%s", look())

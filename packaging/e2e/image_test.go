@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // An image is what the disks of machines start from, as the overlay's lower layers. It is made once, and nobody writes to it.
@@ -95,17 +97,11 @@ func overlay(layers, disk string) (root string, err error) {
 func newDisk(tb testing.TB, from image, dir string) (root string) {
 	tb.Helper()
 	layers, err := from()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	root, err = overlay(layers, dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	tb.Cleanup(func() {
-		if err := run(exec.Command("umount", "--recursive", root)); err != nil {
-			tb.Error(err)
-		}
+		must.Report(tb, run(exec.Command("umount", "--recursive", root)))
 	})
 	return root
 }

@@ -14,6 +14,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // imported are Debian's units that a user would put under Understudy, and what is to be seen of each when it works.
@@ -43,9 +44,7 @@ func TestUnitsOfDebianAreImported(t *testing.T) {
 	dir := packages(t, buildOlder)
 	lab := kit.NewLab(t)
 	m := boot(t, lab.Host(t, "one"), daemons, nil, func(root string) {
-		if err := run(exec.Command("cp", file(t, dir, "*_"+runtime.GOARCH+".deb"), filepath.Join(root, "root"))); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run(exec.Command("cp", file(t, dir, "*_"+runtime.GOARCH+".deb"), filepath.Join(root, "root"))))
 	})
 	m.do(t, "sh", "-c", "dpkg -i /root/understudy_*.deb")
 	m.do(t, "systemd-run", "--unit=zk", "understudy", "dev")

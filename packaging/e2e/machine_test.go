@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // machine is a Debian that was booted, with a network and a disk of its own.
@@ -42,13 +43,9 @@ func boot(tb testing.TB, h *kit.Host, from image, binds []string, prepare func(r
 	m.cmd.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1")
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(cgroup(tb, h.Name).Fd())}
 	log, err := os.Create(filepath.Join(disk, "console"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	m.cmd.Stdout, m.cmd.Stderr = log, log
-	if err := m.cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, m.cmd.Start())
 	tb.Cleanup(func() {
 		if tb.Failed() {
 			journal, _ := m.try("journalctl", "--no-pager", "--boot", "--unit=understudy.service", "--unit=understudy@solo.service", "--lines=40")
@@ -69,30 +66,20 @@ func boot(tb testing.TB, h *kit.Host, from image, binds []string, prepare func(r
 func cgroup(tb testing.TB, name string) *os.File {
 	tb.Helper()
 	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	mounts, err := os.ReadFile("/proc/mounts")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	path, mount := regexp.MustCompile(`(?m)^0::(.*)$`).FindSubmatch(own), regexp.MustCompile(`(?m)^\S+ (\S+) cgroup2 `).FindSubmatch(mounts)
 	if path == nil || mount == nil {
 		tb.Fatal("no cgroup v2 here")
 	}
 	dir := filepath.Join(string(mount[1]), string(path[1]), fmt.Sprintf("understudy-packages-%d-%s", os.Getpid(), name))
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.Mkdir(dir, 0o755))
 	f, err := os.Open(dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	tb.Cleanup(func() {
 		f.Close()
-		if err := run(exec.Command("find", dir, "-depth", "-type", "d", "-exec", "rmdir", "{}", "+")); err != nil {
-			tb.Error(err)
-		}
+		must.Report(tb, run(exec.Command("find", dir, "-depth", "-type", "d", "-exec", "rmdir", "{}", "+")))
 	})
 	return f
 }
@@ -134,9 +121,7 @@ var innermost = regexp.MustCompile(`(?m)^NSpid:.*\t1$`)
 
 func (m *machine) write(tb testing.TB, name, text string) {
 	tb.Helper()
-	if err := os.WriteFile(filepath.Join(m.root, name), []byte(text), 0o644); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.WriteFile(filepath.Join(m.root, name), []byte(text), 0o644))
 }
 
 // try runs a command on the machine, and returns what it says.

@@ -14,6 +14,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // The first thread stands for the whole process where others look at its namespaces.
@@ -62,9 +63,7 @@ func packages(tb testing.TB, build func() (string, error)) string {
 	tb.Helper()
 	need.These(tb, "nspawn") // machines to install them on
 	dir, err := build()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return dir
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // drain types what the page has for work on a host, on the active one.
@@ -27,9 +29,7 @@ func (p *pair) drain(t *testing.T) {
 func (p *pair) back(t *testing.T) {
 	active, _, run := p.settled(t)
 	deb := file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb")
-	if err := exec.Command("cp", deb, filepath.Join(active.root, "root/understudy_OLD_amd64.deb")).Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, exec.Command("cp", deb, filepath.Join(active.root, "root/understudy_OLD_amd64.deb")).Run())
 	pid := active.main(t)
 	for _, to := range []struct{ line, version string }{
 		{"yes | " + commands(t, maintenanceDoc, "back")[0], older}, {"apt-get install ./newer.deb", newer},

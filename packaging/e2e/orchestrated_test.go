@@ -17,6 +17,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -58,9 +59,7 @@ func newFleet(t *testing.T) *fleet {
 	if err == nil {
 		err = os.Chmod(f.accounts.File(""), 0o777)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return f
 }
 
@@ -71,9 +70,7 @@ func (f *fleet) hasUnderstudy(t *testing.T) {
 	if err == nil {
 		err = copyFile(filepath.Join(f.image, "usr/bin/understudy"), filepath.Join(f.root, "usr/bin/understudy"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // program puts the child in the place of what the example's words wrap.
@@ -197,13 +194,9 @@ func TestPodsFailOver(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("../../examples/kubernetes.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for in := yaml.NewDecoder(strings.NewReader(string(text))); m.Kind != "StatefulSet"; {
-		if err := in.Decode(&m); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, in.Decode(&m))
 	}
 	p := m.Spec.Template.Spec
 	if len(p.Init) != 1 || len(p.Containers) != 1 || p.Security.Seccomp.Type != "RuntimeDefault" {
@@ -303,9 +296,7 @@ func TestPrivilegedContainersFailOver(t *testing.T) {
 	f := newFleet(t)
 	f.hasUnderstudy(t)
 	text, err := block(installDoc, "container")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var words []string
 	for _, name := range []string{"ENTRYPOINT", "CMD"} {
 		var some []string
@@ -336,9 +327,7 @@ func TestComposedContainersFailOver(t *testing.T) {
 	if err == nil {
 		err = yaml.Unmarshal(text, &file)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	f.hasUnderstudy(t)
 	var boxes []box
 	for name, s := range file.Services {

@@ -22,6 +22,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 const (
@@ -33,18 +34,14 @@ const (
 func TestTwoBuildsAreBitIdentical(t *testing.T) {
 	one := packages(t, buildOlder)
 	two, err := build("again", older, "TZ=Pacific/Auckland", "LC_ALL=C", "UNDERSTUDY_ZK=elsewhere:1", "HOSTNAME=other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	files, err := filepath.Glob(one + "/*")
 	if err != nil || len(files) != 9 {
 		t.Fatalf("two binaries, two deb and two rpm, two lists of parts and the sums were to be made, not %v", files)
 	}
 	for _, f := range files {
 		a, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		b, err := os.ReadFile(filepath.Join(two, filepath.Base(f)))
 		if err != nil || string(a) != string(b) {
 			t.Errorf("%s is another the second time: %v", filepath.Base(f), err)
@@ -62,9 +59,7 @@ func TestBinaryIsStaticAndStartsQuickly(t *testing.T) {
 	dir := packages(t, buildOlder)
 	for _, arch := range []string{"amd64", "arm64"} {
 		f, err := elf.Open(filepath.Join(dir, "understudy-"+arch))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer f.Close()
 		if f.Section(".symtab") != nil || f.Section(".interp") != nil || f.Section(".dynamic") != nil {
 			t.Errorf("%s is not static and stripped", arch)
@@ -73,9 +68,7 @@ func TestBinaryIsStaticAndStartsQuickly(t *testing.T) {
 	var took []time.Duration
 	for range 30 {
 		began := time.Now()
-		if err := run(exec.Command(filepath.Join(dir, "understudy-"+runtime.GOARCH), "--help")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run(exec.Command(filepath.Join(dir, "understudy-"+runtime.GOARCH), "--help")))
 		took = append(took, time.Since(began))
 	}
 	t.Logf("--help: %s", kit.Summary(took))
@@ -101,17 +94,13 @@ func TestRpmlintFindsNoError(t *testing.T) {
 	need.These(t, "rpm")
 	// It unpacks with cpio, which takes the absolute names in the package at their word: never as root.
 	dir, err := os.MkdirTemp("", "rpmlint-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer os.RemoveAll(dir)
 	err = run(exec.Command("cp", file(t, packages(t, buildOlder), "*.x86_64.rpm"), "../rpm/rpmlint.toml", dir))
 	if err == nil {
 		err = run(exec.Command("chmod", "-R", "a+rX", dir))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cmd := exec.Command("rpmlint", "-c", "rpmlint.toml", filepath.Base(file(t, dir, "*.rpm")))
 	if os.Geteuid() == 0 {
 		cmd = exec.Command("setpriv", append([]string{"--reuid=65534", "--regid=65534", "--clear-groups"}, cmd.Args...)...)
@@ -127,9 +116,7 @@ func TestRpmlintFindsNoError(t *testing.T) {
 func TestManualPagesHaveNoFaults(t *testing.T) {
 	need.These(t, "lintian") // which brings man
 	root := t.TempDir()
-	if err := run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_amd64.deb"), root)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_amd64.deb"), root)))
 	pages, _ := filepath.Glob(root + "/usr/share/man/man?/*")
 	if len(pages) < 15 {
 		t.Errorf("only %v", pages)
@@ -155,24 +142,18 @@ func TestManualPagesHaveNoFaults(t *testing.T) {
 // Each example is right where it is installed, and bash takes its completions.
 func TestInstalledFilesAreRight(t *testing.T) {
 	root := t.TempDir()
-	if err := run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), root)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), root)))
 	installed, _ := filepath.Glob(root + "/usr/share/doc/understudy/examples/*.yaml")
 	installed = append(installed, root+"/etc/understudy/understudy.yaml")
 	for _, f := range installed {
-		if err := run(exec.Command(root+"/usr/bin/understudy", "check", "--elsewhere", "--config", f)); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, run(exec.Command(root+"/usr/bin/understudy", "check", "--elsewhere", "--config", f)))
 	}
 	for _, name := range []string{"haproxy.cfg", "prometheus-rules.yml", "grafana-dashboard.json", "conf.d/clock.yaml", "wrap.sh", "token-store.py", "hardening.conf"} {
 		if _, err := os.Stat(filepath.Join(root, "usr/share/doc/understudy/examples", name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := run(exec.Command("bash", "-c", "source "+root+"/usr/share/bash-completion/completions/understudy && complete -p understudy")); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, run(exec.Command("bash", "-c", "source "+root+"/usr/share/bash-completion/completions/understudy && complete -p understudy")))
 }
 
 var (
@@ -183,9 +164,7 @@ var (
 // What an installed page or example refers to beside it is installed, too.
 func TestInstalledLinksLead(t *testing.T) {
 	root := t.TempDir()
-	if err := run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), root)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), root)))
 	links := 0
 	err := filepath.WalkDir(root+"/usr/share/doc", func(path string, _ os.DirEntry, err error) error {
 		if kind := filepath.Ext(path); err != nil || kind != ".md" && kind != ".yaml" {
@@ -217,13 +196,9 @@ func TestInstalledLinksLead(t *testing.T) {
 
 func TestListOfPartsIsWhole(t *testing.T) {
 	root := t.TempDir()
-	if err := run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), root)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), root)))
 	text, err := os.ReadFile(root + "/usr/share/doc/understudy/understudy.cdx.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var bom struct {
 		BOMFormat  string `json:"bomFormat"`
 		Components []struct {
@@ -235,9 +210,7 @@ func TestListOfPartsIsWhole(t *testing.T) {
 		t.Fatalf("%v: %.100s", err, text)
 	}
 	binary, err := os.ReadFile(root + "/usr/bin/understudy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if itself := fmt.Sprintf("%x", sha256.Sum256(binary)); !bytes.Contains(text, []byte(itself)) {
 		t.Errorf("it does not have the binary's hash, %s", itself)
 	}
@@ -251,9 +224,7 @@ func TestListOfPartsIsWhole(t *testing.T) {
 		}
 	}
 	out, err := exec.Command("go", "version", "-m", root+"/usr/bin/understudy").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var says struct{ Commit string }
 	said, err := exec.Command(root+"/usr/bin/understudy", "version", "--json").Output()
 	if err = errors.Join(err, json.Unmarshal(said, &says)); err != nil || len(says.Commit) != 40 {
@@ -267,9 +238,7 @@ func TestListOfPartsIsWhole(t *testing.T) {
 		t.Error(diff)
 	}
 	copyright, err := os.ReadFile(root + "/usr/share/doc/understudy/copyright")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, m := range inside {
 		if !strings.Contains(string(copyright), m+" is part of the program") {
 			t.Errorf("the licence of %s is missing", m)

@@ -13,6 +13,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // pair is two machines that install the package as the README says, and one with Debian's own ZooKeeper, which they know as zk1.
@@ -48,9 +49,7 @@ func newPair(t *testing.T) *pair {
 	words := append([]string{"/usr/local/bin/child", "dir=/srv/accounts", "life=/srv/life"}, child[3:]...)
 	prepare := func(root string) {
 		put := func(name, text string, mode os.FileMode) {
-			if err := os.WriteFile(filepath.Join(root, name), []byte(text), mode); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(root, name), []byte(text), mode))
 		}
 		put("usr/local/bin/hello", "#!/bin/sh\necho '"+forged+"'\nexec "+strings.Join(words, " ")+"\n", 0o755)
 		put("usr/local/bin/my-server", "#!/bin/sh\nexec sleep 1000\n", 0o755)
@@ -59,9 +58,7 @@ func newPair(t *testing.T) *pair {
 		if err == nil {
 			err = run(exec.Command("cp", file(t, dir, "*_"+runtime.GOARCH+".deb"), filepath.Join(root, "root")))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	p.one = boot(t, lab.Host(t, "one"), debian, binds, prepare)
 	p.two = boot(t, lab.Host(t, "two"), debian, binds, prepare)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 var rpmArch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
@@ -44,9 +45,7 @@ func (r rpmRoot) has(name string) bool {
 func (r rpmRoot) read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(r.dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -71,12 +70,8 @@ func TestRpmIsInstalledUpgradedAndErased(t *testing.T) {
 		t.Error("there is no user")
 	}
 	config := "# changed by the operator\n" + r.read(t, "etc/understudy/understudy.yaml")
-	if err := os.WriteFile(filepath.Join(r.dir, "etc/understudy/understudy.yaml"), []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(r.dir, "etc/systemd/system/multi-user.target.wants/understudy.service")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(r.dir, "etc/understudy/understudy.yaml"), []byte(config), 0o644))
+	must.OK(t, os.Remove(filepath.Join(r.dir, "etc/systemd/system/multi-user.target.wants/understudy.service")))
 	r.rpm(t, "--upgrade", file(t, packages(t, buildNewer), "*."+arch+".rpm"))
 	if r.read(t, "etc/understudy/understudy.yaml") != config {
 		t.Error("the upgrade has overwritten the operator's config")
@@ -90,9 +85,7 @@ func TestRpmIsInstalledUpgradedAndErased(t *testing.T) {
 	}
 	r.rpm(t, "--erase", "understudy")
 	left, err := exec.Command("find", r.dir, "-xdev", "-name", "*understudy*", "-not", "-path", "*/rpm/*", "-not", "-path", r.dir+"/run/*").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var names []string
 	for _, name := range strings.Fields(string(left)) {
 		names = append(names, strings.TrimPrefix(name, r.dir))
@@ -110,9 +103,7 @@ func TestRpmScriptsSurviveAHostWithoutSystemd(t *testing.T) {
 		for _, n := range []string{"0", "1", "2"} {
 			cmd := exec.Command("/bin/sh", "-e", "../rpm/"+script, n)
 			cmd.Env = []string{"PATH=/nonexistent"}
-			if err := run(cmd); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, run(cmd))
 		}
 	}
 }

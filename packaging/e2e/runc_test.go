@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // dockers are the capabilities that Docker, containerd and Kubernetes give to a container of root's.
@@ -58,19 +59,13 @@ func (r runc) start(t *testing.T, h *kit.Host, b box) *container {
 	if err == nil {
 		err = b.write(filepath.Join(bundle, "config.json"), h)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := &container{Host: h, cmd: r.command("run", "--bundle", bundle, id), log: filepath.Join(bundle, "log"), ended: make(chan struct{})}
 	log, err := os.Create(c.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer log.Close()
 	c.cmd.Stdout, c.cmd.Stderr = log, log
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.cmd.Start())
 	go func() {
 		defer close(c.ended)
 		_ = c.cmd.Wait()
@@ -228,12 +223,8 @@ func unpacked(t *testing.T, binary string) (root string) {
 		return strings.TrimSpace(said.String())
 	}
 	context := filepath.Join(dir, "context")
-	if err := os.Mkdir(context, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := copyFile(binary, filepath.Join(context, "understudy")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(context, 0o755))
+	must.OK(t, copyFile(binary, filepath.Join(context, "understudy")))
 	buildah("build", "--tag", "understudy:test", "--file", "../Containerfile", context)
 	root = buildah("mount", buildah("from", "localhost/understudy:test"))
 	t.Cleanup(func() { buildah("rm", "--all") })

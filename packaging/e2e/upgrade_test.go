@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // upgrade leaves the program alone: the supervisor becomes the new version, as the same process.
@@ -14,9 +16,7 @@ func (p *pair) upgrade(t *testing.T) {
 	_, other, _ := p.settled(t)
 	other.do(t, "systemctl", "disable", "understudy")
 	for _, m := range []*machine{p.one, p.two} {
-		if err := run(exec.Command("cp", deb, filepath.Join(m.root, "root/newer.deb"))); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run(exec.Command("cp", deb, filepath.Join(m.root, "root/newer.deb"))))
 		_, _, run := p.settled(t)
 		pid, restarts := m.main(t), m.show(t, "understudy", "NRestarts")
 		p.accounts.Silence(t)

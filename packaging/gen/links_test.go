@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // pages are all pages for readers, by their path from the root of the repository.
@@ -20,9 +22,7 @@ func pages(t *testing.T) map[string]string {
 		}
 		for _, name := range names {
 			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			all[strings.TrimPrefix(name, "../../")] = string(text)
 		}
 	}
@@ -68,9 +68,7 @@ func anchors(page string) (all []string) {
 // Who begins at the index finds every page of docs, and every example at the list of examples; and the packages have them all.
 func TestEveryPageAndExampleIsListed(t *testing.T) {
 	packages, err := os.ReadFile("../nfpm.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	packed := regexp.MustCompile(`"(\S+/)\*(\.md|\.\{\S+\}|)",`).FindAllStringSubmatch(string(packages), -1)
 	isPacked := func(name string) bool {
 		return slices.ContainsFunc(packed, func(m []string) bool {
@@ -82,9 +80,7 @@ func TestEveryPageAndExampleIsListed(t *testing.T) {
 		text := pages(t)[index]
 		for _, pattern := range patterns {
 			names, err := filepath.Glob(filepath.Join("..", "..", pattern))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, name := range names {
 				path, err := filepath.Rel(filepath.Join("..", "..", filepath.Dir(index)), name)
 				if stat, statErr := os.Stat(name); err != nil || statErr != nil || stat.IsDir() || path == filepath.Base(index) {
@@ -104,9 +100,7 @@ func TestEveryPageAndExampleIsListed(t *testing.T) {
 // Each word that `status` shows for a role or a health is in the glossary.
 func TestEveryRoleAndHealthIsExplained(t *testing.T) {
 	source, err := os.ReadFile("../../election/words.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	words := regexp.MustCompile(`\t(?:Role|Health)\w+ +(?:Role|Health) += "(\w+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(words) < 15 {
 		t.Errorf("only %d words were found", len(words))
@@ -121,9 +115,7 @@ func TestEveryRoleAndHealthIsExplained(t *testing.T) {
 // Each reason that `history` shows in the column ENDED is explained.
 func TestEveryEndInTheHistoryIsExplained(t *testing.T) {
 	source, err := os.ReadFile("../../election/words.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	reasons := regexp.MustCompile(`\t\w+ +Reason += "([^"]+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(reasons) < 15 {
 		t.Errorf("only %d reasons were found", len(reasons))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // manuals are all manual pages, by their names, in troff.
@@ -14,9 +16,7 @@ func manuals(t *testing.T) map[string]string {
 	t.Helper()
 	t.Chdir("../..")
 	dir := t.TempDir()
-	if err := (about{version: "1.2.3"}).manual(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, (about{version: "1.2.3"}).manual(dir))
 	names, err := filepath.Glob(dir + "/*")
 	if err != nil || len(names) < 15 {
 		t.Fatalf("%v: %v", names, err)
@@ -24,9 +24,7 @@ func manuals(t *testing.T) map[string]string {
 	all := map[string]string{}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all[filepath.Base(name)] = string(text)
 	}
 	return all

@@ -11,14 +11,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // An operator who searches docs/operations.md for a line of the log at WARN or ERROR finds it, up to its first colon or semicolon.
 func TestEachWarningAndErrorIsExplained(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := logLines(t)
 	if len(lines) < 100 {
 		t.Errorf("only %d lines were found", len(lines))
@@ -48,9 +48,7 @@ func TestEachWarningAndErrorIsExplained(t *testing.T) {
 // A row that sends the reader to a field of the line, `error` or `why`, is about a line that has it.
 func TestFieldsThatTheRowsNameAreInTheLines(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rows := map[string]string{}
 	for row := range strings.Lines(logPart(string(page))) {
 		if text, ok := strings.CutPrefix(row, "| `"); ok {
@@ -128,9 +126,7 @@ func sources(t *testing.T, files *token.FileSet) (all []*ast.File) {
 			all = append(all, file)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	return all
 }

@@ -11,34 +11,27 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // The example of a store refuses every write of an activation that another one has followed, also after it was killed.
 func TestTheExampleOfAStoreRefusesOldTokens(t *testing.T) {
 	need.These(t, "python3")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.Close())
 	_, port, _ := net.SplitHostPort(addr)
 	kept := filepath.Join(t.TempDir(), "kept.db")
 	start := func() *exec.Cmd {
 		cmd := exec.Command("python3", "../../examples/token-store.py", port, kept)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Start())
 		return cmd
 	}
 	put := func(name, token string) (code int) {
 		kit.Until(t, time.Minute, "the store answers", func() bool {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+addr+"/"+name, strings.NewReader("value"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			req.Header.Set("Token", token)
 			answer, err := http.DefaultClient.Do(req)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/cli"
+	"understudy/supervisor/testbed/must"
 )
 
 var (
@@ -82,9 +83,7 @@ func texts(t *testing.T) map[string]string {
 	all := pages(t)
 	delete(all, "CHANGELOG.md") // some of it was so
 	installed, err := os.ReadFile("../etc/understudy.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all["understudy.yaml"] = string(installed)
 	var add func(*cobra.Command)
 	add = func(c *cobra.Command) {

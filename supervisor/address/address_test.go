@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 const soon = 10 * time.Second
@@ -60,9 +61,7 @@ func (h host) serve() {
 	h.t.Helper()
 	var l net.Listener
 	err := h.in(func() (err error) { l, err = net.Listen("tcp", ":80"); return err })
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, err)
 	h.t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -136,16 +135,12 @@ func (h host) keep(a Address, every time.Duration, again ...chan os.Signal) (end
 
 func (h host) up(a Address) {
 	h.t.Helper()
-	if err := h.in(func() error { return a.Up(h.t.Context(), 0) }); err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, h.in(func() error { return a.Up(h.t.Context(), 0) }))
 }
 
 func (h host) down(a Address) {
 	h.t.Helper()
-	if err := h.in(a.Down); err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, h.in(a.Down))
 }
 
 // three are two hosts and a client on one network.
@@ -182,9 +177,7 @@ func TestClientsFollowTheAddress(t *testing.T) {
 		go func() { waited <- b.in(func() error { return ip.Up(t.Context(), soon) }) }()
 		stop()
 		a.down(ip)
-		if err := <-waited; err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, <-waited)
 		b.keep(ip, time.Minute)
 		took := kit.Until(t, soon, "b answers", func() bool { return c.asks(ip) == "b" })
 		t.Logf("%v: b answers %v after it is ready", ip.Addr(), took)
@@ -253,9 +246,7 @@ func TestTheKernelIsNotBlamedForWhatItRemovesWithALink(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // After the network was away, the neighbours are told at once, however long the next announcement is off.
@@ -367,9 +358,7 @@ func TestDevicesThatCannotCarryAnAddressAreNamed(t *testing.T) {
 			t.Errorf("%+v: %v", one.Address, err)
 		}
 	}
-	if err := a.in(six.Lacks); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, a.in(six.Lacks))
 	a.ip("route add default via " + a.Addr)
 	far := Address{Prefix: netip.MustParsePrefix("198.51.100.1/32")}
 	a.up(far)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // A program that lives on, as a demoted primary does, cannot send to its clients of the address: they are told at once.
@@ -38,9 +40,7 @@ func TestClientsOfAnAddressThatIsRemovedAreTold(t *testing.T) {
 			t.Cleanup(func() { conn.Close() })
 			_, err = conn.Read(make([]byte, 1))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_ = conn.SetReadDeadline(time.Now().Add(soon))
 		return conn
 	}

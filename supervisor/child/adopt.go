@@ -34,12 +34,14 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	}
 	cfg.Container = c.Container
 	g := newGuard(cfg)
-	l := guard.Handover{Seq: c.Seq, Trees: c.Trees, Lease: guard.HandoverLease{Number: c.Lease.Number, Ticket: c.Lease.Ticket, Deadline: c.Lease.Deadline}}
+	l := guard.Handover{Seq: c.Seq, Trees: c.Trees,
+		Lease: guard.HandoverLease{Number: c.Lease.Number, Ticket: c.Lease.Ticket, Deadline: c.Lease.Deadline}}
 	if c.Listener != nil {
 		l.Note, l.Listener = c.Listener.Note, reexec.TakeFile(c.Listener.File, "listener")
 	}
 	if c.Watchdog != nil {
-		g.watchdog.device = &device.Device{File: reexec.TakeFile(c.Watchdog.File, "watchdog"), Timeout: c.Watchdog.Timeout, Permanent: c.Watchdog.Permanent}
+		g.watchdog.device = &device.Device{File: reexec.TakeFile(c.Watchdog.File, "watchdog"), Timeout: c.Watchdog.Timeout,
+			Permanent: c.Watchdog.Permanent}
 		l.Timeout, l.Device = c.Watchdog.Timeout, g.watchdog.device.File
 	}
 	for i, s := range c.Guardians {
@@ -177,7 +179,8 @@ func (p *Process) adopt(start uint64) error {
 	}
 	if err := in.Name(p.part.first); err != nil && !in.Removed() { // a previous version may not have done so
 		// P2: a later supervisor would not find the program outside its cgroup. The kill costs its own service, and nothing else.
-		p.tree.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", p.tree.id.Name, "pid", p.pid, "error", err)
+		p.tree.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", p.tree.id.Name, "pid", p.pid,
+			"error", err)
 		_ = p.part.box.Strike() // the goroutine that ends it strikes again
 	}
 	process, err := os.FindProcess(p.pid) // while we hold it, its pid is its own

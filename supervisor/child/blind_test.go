@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 // P4: a guardian that does not know of a tree is none. Where no new one can know, it ends.
@@ -29,7 +30,5 @@ func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
 	g.guardians.mu.Lock()
 	tree.cgroup.Path = path
 	g.guardians.mu.Unlock()
-	if err := tree.End(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, tree.End(t.Context()))
 }

@@ -14,6 +14,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/testbed/must"
 )
 
 const statusOfCaps = `grep -e CapInh -e CapPrm -e CapEff -e CapBnd -e CapAmb -e NoNewPrivs /proc/self/status | tr -d " \t"`
@@ -43,14 +44,14 @@ func TestProgramHasTheCapabilitiesThatItIsGivenAndNoMore(t *testing.T) {
 			inside.Settings
 			want string
 		}{
-			"as the supervisor":  {inside.Settings{Umask: ptr(uint32(0o22))}, caps(inh, all, all, all, 0, 0)},
+			"as the supervisor":  {inside.Settings{Umask: new(uint32(0o22))}, caps(inh, all, all, all, 0, 0)},
 			"no new privileges":  {inside.Settings{NoNewPrivs: true}, caps(inh, all, all, all, 0, 1)},
-			"root, bounded":      {inside.Settings{Capabilities: &inside.Capabilities{Bounding: ptr(both)}}, caps(inh&both, both, both, both, 0, 0)},
-			"root, nothing":      {inside.Settings{Capabilities: &inside.Capabilities{Bounding: ptr(uint64(0))}, NoNewPrivs: true}, caps(0, 0, 0, 0, 0, 1)},
-			"a user":             {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Bounding: ptr(both)}}, caps(inh&both, 0, 0, both, 0, 0)},
+			"root, bounded":      {inside.Settings{Capabilities: &inside.Capabilities{Bounding: new(both)}}, caps(inh&both, both, both, both, 0, 0)},
+			"root, nothing":      {inside.Settings{Capabilities: &inside.Capabilities{Bounding: new(uint64(0))}, NoNewPrivs: true}, caps(0, 0, 0, 0, 0, 1)},
+			"a user":             {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Bounding: new(both)}}, caps(inh&both, 0, 0, both, 0, 0)},
 			"a user, unbounded":  {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Ambient: bind}}, caps(bind, bind, bind, all, bind, 0)},
-			"a user with rights": {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Bounding: ptr(both), Ambient: bind}, NoNewPrivs: true}, caps(bind, bind, bind, both, bind, 1)},
-			"a user, only that":  {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Bounding: ptr(uint64(bind)), Ambient: bind}}, caps(bind, bind, bind, bind, bind, 0)},
+			"a user with rights": {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Bounding: new(both), Ambient: bind}, NoNewPrivs: true}, caps(bind, bind, bind, both, bind, 1)},
+			"a user, only that":  {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Bounding: new(uint64(bind)), Ambient: bind}}, caps(bind, bind, bind, bind, bind, 0)},
 		} {
 			if got := says(t, tree, Spec{Settings: c.Settings}, statusOfCaps); got != c.want {
 				t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
@@ -67,23 +68,15 @@ func TestSetuidProgramGivesNothingThatIsForbidden(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
 		need.These(t, "root")
 		dir, err := os.MkdirTemp("/var/tmp", "understudy-setuid-") // where users come, and no mount forbids it
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		reader := filepath.Join(dir, "cat")
 		cat, err := exec.LookPath("cat")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		raw, err := os.ReadFile(cat)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, err := range []error{os.Chmod(dir, 0o755), os.WriteFile(reader, raw, 0o755), os.Chmod(reader, 0o755|os.ModeSetuid)} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
 		tree := planted(t, guarded(t, kind))
 		uidAndCaps := func(s inside.Settings) []string {
@@ -107,7 +100,7 @@ func TestSetuidProgramGivesNothingThatIsForbidden(t *testing.T) {
 		if got := uidAndCaps(inside.Settings{NoNewPrivs: true}); !slices.Equal(got, []string{"65534", none}) {
 			t.Errorf("with no_new_privileges: %v", got)
 		}
-		if got := uidAndCaps(inside.Settings{Capabilities: &inside.Capabilities{Bounding: ptr(uint64(0))}}); !slices.Equal(got, []string{"0", none}) {
+		if got := uidAndCaps(inside.Settings{Capabilities: &inside.Capabilities{Bounding: new(uint64(0))}}); !slices.Equal(got, []string{"0", none}) {
 			t.Errorf("with nothing in the bounding set: %v", got)
 		}
 	})
@@ -118,7 +111,7 @@ func TestBoundedRootIsStillRootsUser(t *testing.T) {
 	need.These(t, "root")
 	out := outside(t)
 	tree := planted(t, guarded(t, box.KindCgroup))
-	none := &inside.Capabilities{Bounding: ptr(uint64(0))}
+	none := &inside.Capabilities{Bounding: new(uint64(0))}
 	script := fmt.Sprintf(`tried() { "$@" >/dev/null 2>&1 && echo yes || echo no; }
 		tried sh -c 'echo 0 >%s/cgroup.procs'; tried test -w /etc/shadow; tried kill -0 %d; tried cat /proc/%d/environ`, out, os.Getpid(), os.Getpid())
 	for name, c := range map[string]struct {

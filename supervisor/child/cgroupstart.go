@@ -77,7 +77,8 @@ func (t *Tree) wait(ctx context.Context) (*waiting, error) {
 		return nil, w.failed(ctx, err)
 	}
 	process := w.Process
-	w.p = &Process{tree: t, part: w.own, pid: process.Pid, done: make(chan struct{}), signal: func(sig syscall.Signal) error { return process.Signal(sig) }}
+	w.p = &Process{tree: t, part: w.own, pid: process.Pid, done: make(chan struct{}),
+		signal: func(sig syscall.Signal) error { return process.Signal(sig) }}
 	err = box.Making.Do(func() error { // before it may be reaped
 		if err := w.own.hold(w.in, w.p.pid); err != nil {
 			return err

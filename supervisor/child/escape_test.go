@@ -21,6 +21,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 const runawayWord = "child-test-runaway"
@@ -54,9 +55,7 @@ func outside(t *testing.T) string {
 	t.Helper()
 	need.These(t, box.KindCgroup)
 	out, err := os.MkdirTemp(probed(t, box.KindCgroup).Base, "out-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { clearAway(out) })
 	t.Setenv("OUT", out)
 	return out
@@ -78,9 +77,7 @@ func TestProgramThatLeftItsCgroupIsKilled(t *testing.T) {
 			if dead, err := box.ProveDead(p.tree.ID()); dead {
 				t.Errorf("it is called dead while it runs: %v", err)
 			}
-			if err := kill(p); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, kill(p))
 			deadNow(t, r)
 		})
 	}
@@ -103,9 +100,7 @@ func TestProgramThatLeftItsCgroupIsNamed(t *testing.T) {
 			t.Errorf("found %+v: %v", found, err)
 		}
 	}
-	if err := tree.End(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, tree.End(t.Context()))
 	if found, err := tree.Strays(); err != nil || len(found) > 0 {
 		t.Errorf("dead, and found %+v: %v", found, err)
 	}
@@ -120,20 +115,14 @@ func TestProgramThatLeftADelegatedCgroupIsKilled(t *testing.T) {
 	need.These(t, "root")
 	base := outside(t)
 	for _, name := range []string{"trees", "elsewhere", "self"} {
-		if err := os.Mkdir(filepath.Join(base, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(base, name), 0o755))
 	}
 	err := filepath.WalkDir(base, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, nobody, nobody))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dir, err := os.Open(filepath.Join(base, "self"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer dir.Close()
 	cmd := exec.Command("/proc/self/exe", filepath.Join(base, "trees"))
 	cmd.Args[0] = delegatedRole
@@ -217,9 +206,7 @@ func TestProgramThatLeftItsCgroupIsAskedFirst(t *testing.T) {
 	outside(t)
 	p, r := started(t, planted(t, guarded(t, box.KindCgroup)), "exec "+self(t)+" "+runawayWord)
 	await(t, r, "ready")
-	if err := p.Signal(unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Signal(unix.SIGTERM))
 	if status, err := p.Wait(t.Context()); err != nil || status.Code != 9 {
 		t.Errorf("%+v %v", status, err)
 	}
@@ -285,9 +272,7 @@ func (p *puppet) settle() {
 // tidy removes the cgroup that a program has left, as root may.
 func (p *puppet) tidy() {
 	p.t.Helper()
-	if err := errors.Join(os.Remove(filepath.Join(p.cgroup, "run-1")), os.Remove(p.cgroup)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, errors.Join(os.Remove(filepath.Join(p.cgroup, "run-1")), os.Remove(p.cgroup)))
 }
 
 // P4: what three killed at once have left is ended before anything else is begun.

@@ -11,6 +11,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 // An upgrade goes on beside a program that has left its cgroup and removed it, and nothing else ends for that; it is killed all the
@@ -21,14 +22,10 @@ func TestAProgramWhoseCgroupIsRemovedIsHandedOver(t *testing.T) {
 		"all of its tree's": func(p *puppet) { p.tidy() },
 		"all of the node's": func(p *puppet) {
 			p.tidy()
-			if err := os.Remove(p.container.Base); err != nil {
-				p.t.Fatal(err)
-			}
+			must.OK(p.t, os.Remove(p.container.Base))
 		},
 		"its own": func(p *puppet) {
-			if err := os.Remove(filepath.Join(p.cgroup, "run-1")); err != nil {
-				p.t.Fatal(err)
-			}
+			must.OK(p.t, os.Remove(filepath.Join(p.cgroup, "run-1")))
 		},
 	} {
 		for who, end := range map[string]func(p *puppet){

@@ -10,6 +10,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 // expects waits for the process that is prepared in a tree.
@@ -69,9 +70,7 @@ func TestNothingIsLeftOfWhatWasPreparedInVain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tree := planted(t, guarded(t, box.KindCgroup))
 			pid := expects(t, tree)
-			if err := end(tree); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, end(tree))
 			gone(t, tree, pid)
 			if name != "the tree is ended" { // it can be used again
 				_, r := started(t, tree, "echo ready; exec sleep 1000")
@@ -107,9 +106,7 @@ func TestWhatWasPreparedDiesWithItsSupervisor(t *testing.T) {
 func holds(t *testing.T, process, of int) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/" + strconv.Itoa(process) + "/fdinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, entry := range entries {
 		text, _ := os.ReadFile("/proc/" + strconv.Itoa(process) + "/fdinfo/" + entry.Name())
 		if box.StatusField(text, "Pid") == strconv.Itoa(of) {

@@ -13,24 +13,21 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 // fakeStub is a process of a stranger's with the name of a tree's stubs. It says that all below it are dead.
 func fakeStub(t *testing.T, mark string, as *syscall.SysProcAttr) int {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "fake")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	exe := filepath.Join(dir, mark)
 	saw, err := box.NewDeadSignal()
 	if err == nil {
 		err = errors.Join(box.Ring(int(saw.Fd())), os.Symlink("/bin/sh", exe), os.Chmod(dir, 0o755))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer saw.Close()
 	cmd := exec.Command(exe, "-c", "trap 'kill $!; exit' TERM; sleep 1000 >/dev/null & echo ready; wait")
 	cmd.ExtraFiles = []*os.File{os.Stderr, saw} // as a stub's socket and its dead signal
@@ -84,9 +81,7 @@ func TestAStrangersProcessProvesNoDeathOfAWalkedTree(t *testing.T) {
 	needKind(t, box.KindWalk)
 	id, stubs := orphanedTree(t, box.KindWalk)
 	all, err := box.Processes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rest := box.Descendants(all, stubs[0].Pid)
 	kill9(stubs[0].Pid)
 	awaitDeath(t, stubs[0].Pid)
@@ -124,9 +119,7 @@ func TestAStrangersProcessPreventsNoProof(t *testing.T) {
 	if dead, err := box.ProveDead(id); !dead || err != nil {
 		t.Errorf("dead %v, %v", dead, err)
 	}
-	if err := box.KillByID(t.Context(), id); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, box.KillByID(t.Context(), id))
 	if s, err := box.StatOf(fake); err != nil || !s.Alive() {
 		t.Errorf("the stranger's is killed: %v, %v", s, err)
 	}
@@ -137,14 +130,10 @@ func TestOnlyAnEventIsADeadSignal(t *testing.T) {
 	need.These(t, "root")
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.ExtraFiles = []*os.File{os.Stderr, os.Stderr}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	s, err := box.StatOf(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if b, err := (box.TreeID{Kind: box.KindWalk}).Hold(s); !errors.Is(err, box.ErrUnproved) {
 		t.Errorf("%v, %v", b, err)
 	}

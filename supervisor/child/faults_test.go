@@ -13,6 +13,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 func itoa(i int) string { return strconv.Itoa(i) }
@@ -89,9 +90,7 @@ func TestTreeDiesWithAllThree(t *testing.T) {
 func (p *puppet) holdSockets() {
 	p.t.Helper()
 	held, err := unix.PidfdOpen(p.cmd.Process.Pid, 0)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	p.t.Cleanup(func() { _ = unix.Close(held) })
 	copies := 0
 	for fd := 3; fd < 64; fd++ {
@@ -144,9 +143,7 @@ func TestBothGuardiansLostEndsEverythingAndStartsAfresh(t *testing.T) {
 		kill9(before...)
 		awaitDeath(t, before...)
 		since := wire.Now()
-		if err := unix.Kill(p.cmd.Process.Pid, unix.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Kill(p.cmd.Process.Pid, unix.SIGCONT))
 		t.Logf("dead after %v", p.dead()-since)
 		p.order(command{Do: "over", Epoch: 1})
 		if r := p.hear(); !r.Lost {
@@ -180,9 +177,7 @@ func TestFrozenSupervisorLosesItsTreeAtTheDeadline(t *testing.T) {
 		if c := p.closing(); c.Alive || !c.AllDead || !slices.Equal(c.Releases, []string{"a"}) {
 			t.Errorf("closed too early or with the wrong releases: %+v", c)
 		}
-		if err := unix.Kill(p.cmd.Process.Pid, unix.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Kill(p.cmd.Process.Pid, unix.SIGCONT))
 		for _, c := range []command{
 			{Do: "extend", Epoch: 1, In: time.Minute},
 			{Do: "start", Name: "a", Script: stubborn},
@@ -230,9 +225,7 @@ func TestForkAfterAFreezeFails(t *testing.T) {
 				if c := p.closing(); !c.AllDead {
 					t.Errorf("closed with something alive: %+v", c)
 				}
-				if err := unix.Kill(p.cmd.Process.Pid, unix.SIGCONT); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, unix.Kill(p.cmd.Process.Pid, unix.SIGCONT))
 				if r := p.hear(); !r.Ended {
 					t.Fatalf("a program was started after the lease's end: %+v", r)
 				}
@@ -283,9 +276,7 @@ func awaitDeath(t *testing.T, pids ...int) {
 		if err == unix.ESRCH {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		wire.PollOne(fd, unix.POLLIN, patience)
 		if !wire.Readable(fd) {
 			t.Fatalf("process %d lives", pid)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 // A guardian of a node of this name is that late; see TestMain.
@@ -26,9 +27,7 @@ func TestTheFirstGuardiansMayTakeTheirTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if err := g.Run(ctx); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, g.Run(ctx))
 }
 
 // A supervisor that is to end while it waits for its first guardians ends.

@@ -16,6 +16,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 const (
@@ -35,9 +36,7 @@ type forgery struct {
 func forge(t *testing.T, host box.Host, base string) *forgery {
 	t.Helper()
 	inode, err := box.InodeOf(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cgroup := filepath.Join(base, fmt.Sprintf(forgedName, host.PidNS, forgedPid))
 	return &forgery{t, box.TreeID{Kind: box.KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: forgedPid, StartTime: 1, Path: cgroup, Inode: inode}, cgroup}
 }
@@ -46,23 +45,17 @@ func forge(t *testing.T, host box.Host, base string) *forgery {
 func (f *forgery) run(pid int) {
 	f.t.Helper()
 	s, err := box.StatOf(pid)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 	at := filepath.Join(f.cgroup, box.RunPrefix+"1")
 	err = errors.Join(os.Mkdir(at, 0o755), unix.Setxattr(at, box.FirstAttr, fmt.Appendf(nil, "%d %d", s.Pid, s.Start), 0), os.Chown(at, stranger, stranger))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, err)
 }
 
 // file makes a file of the forged cgroup.
 func (f *forgery) file(name, text string) {
 	f.t.Helper()
 	at := filepath.Join(f.cgroup, name)
-	if err := errors.Join(os.WriteFile(at, []byte(text), 0o600), os.Chown(at, stranger, stranger)); err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, errors.Join(os.WriteFile(at, []byte(text), 0o600), os.Chown(at, stranger, stranger)))
 }
 
 // judged ends and looks at the tree as agents and `fence kill-local` do. It is over soon, whatever is named.
@@ -92,9 +85,7 @@ func (f *forgery) judged(want error) {
 func victim(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("/bin/sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
 	t.Cleanup(func() {
@@ -115,9 +106,7 @@ func ofStranger(t *testing.T) string {
 	if err == nil {
 		err = os.Chown(dir, stranger, stranger)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return dir
 }
 
@@ -127,9 +116,7 @@ func TestADirectoryThatIsNoCgroupNamesNobody(t *testing.T) {
 	_, host := boxed(t)
 	for _, populated := range []string{"populated 0\n", "populated 1\n"} {
 		f := forge(t, host, ofStranger(t))
-		if err := errors.Join(os.Mkdir(f.cgroup, 0o755), os.Chown(f.cgroup, stranger, stranger)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.Mkdir(f.cgroup, 0o755), os.Chown(f.cgroup, stranger, stranger)))
 		pid := victim(t)
 		f.file("cgroup.kill", "")
 		f.file("cgroup.freeze", "")
@@ -156,13 +143,9 @@ func TestALinkToACgroupNamesNobody(t *testing.T) {
 	last := forge(t, host, ofStranger(t))
 	first := forge(t, host, ofStranger(t))
 	link := filepath.Join(filepath.Dir(first.cgroup), "link")
-	if err := errors.Join(os.Symlink(other, last.cgroup), os.Symlink(place.Base, link)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Symlink(other, last.cgroup), os.Symlink(place.Base, link)))
 	inode, err := box.InodeOf(place.Base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	first.id.Path, first.id.Inode = filepath.Join(link, filepath.Base(named)), inode
 	for _, f := range []*forgery{last, first} {
 		f.judged(box.ErrElsewhere)
@@ -181,14 +164,10 @@ func TestNothingThatIsNamedHoldsAProofUp(t *testing.T) {
 	_, host := boxed(t)
 	t.Run("FIFOs", func(t *testing.T) {
 		f := forge(t, host, ofStranger(t))
-		if err := errors.Join(os.Mkdir(f.cgroup, 0o755), os.Chown(f.cgroup, stranger, stranger)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.Mkdir(f.cgroup, 0o755), os.Chown(f.cgroup, stranger, stranger)))
 		for _, name := range []string{"cgroup.kill", "cgroup.events", "cgroup.freeze", "cgroup.procs"} {
 			at := filepath.Join(f.cgroup, name)
-			if err := unix.Mkfifo(at, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, unix.Mkfifo(at, 0o600))
 			t.Cleanup(func() { // lets those go who wait
 				if file, err := os.OpenFile(at, os.O_RDWR|unix.O_NONBLOCK, 0); err == nil {
 					_ = file.Close()
@@ -202,9 +181,7 @@ func TestNothingThatIsNamedHoldsAProofUp(t *testing.T) {
 		dir := ofStranger(t)
 		f := forge(t, host, dir)
 		fuse, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		err = unix.Mount("stranger", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fuse.Fd()))
 		if err != nil {
 			t.Fatal(errors.Join(err, fuse.Close()))
@@ -220,9 +197,7 @@ func TestTheOwnerOfACgroupNamesNobodyElsesProcess(t *testing.T) {
 	place, host := boxed(t)
 	cgroup := leftBehindAs(t, place.Base, "n.s", forgedPid, 1, host.PidNS)
 	f := forge(t, host, place.Base)
-	if err := os.Chown(cgroup, stranger, stranger); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chown(cgroup, stranger, stranger))
 	f.run(victim(t))
 	f.judged(box.ErrUnproved)
 	if events, err := os.ReadFile(filepath.Join(cgroup, "cgroup.events")); err != nil || !strings.Contains(string(events), "populated 0") {
@@ -230,14 +205,10 @@ func TestTheOwnerOfACgroupNamesNobodyElsesProcess(t *testing.T) {
 	}
 	theirs := exec.Command("/bin/sleep", "1000")
 	theirs.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
-	if err := errors.Join(os.Remove(filepath.Join(cgroup, box.RunPrefix+"1")), theirs.Start()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Remove(filepath.Join(cgroup, box.RunPrefix+"1")), theirs.Start()))
 	go func() { _ = theirs.Wait() }()
 	f.run(theirs.Process.Pid)
-	if err := box.KillByID(t.Context(), f.id); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, box.KillByID(t.Context(), f.id))
 	awaitDeath(t, theirs.Process.Pid)
 }
 
@@ -248,9 +219,7 @@ func TestOnlyACgroupIsOpenedAndByNoLink(t *testing.T) {
 	cgroup := leftBehind(t, place.Base, forgedPid, 1, host.PidNS)
 	dir := ofStranger(t)
 	fake, link := filepath.Join(dir, "fake"), filepath.Join(dir, "link")
-	if err := errors.Join(os.Mkdir(fake, 0o755), os.Symlink(place.Base, link)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Mkdir(fake, 0o755), os.Symlink(place.Base, link)))
 	for path, want := range map[string]error{cgroup: nil, fake: box.ErrNoCgroup, filepath.Join(link, filepath.Base(cgroup)): unix.ENOTDIR, link: unix.ENOTDIR} {
 		l, err := box.OpenTreeCgroup(path, 0)
 		if !errors.Is(err, want) {

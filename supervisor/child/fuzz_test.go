@@ -6,6 +6,7 @@ import (
 
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/testbed/must"
 )
 
 // received sends packets, one a line, over a real socket and hands on what is understood of them. What they name on this
@@ -13,9 +14,7 @@ import (
 func received(t *testing.T, packets []byte, obey func(m *guard.Message)) {
 	t.Helper()
 	ours, theirs, err := wire.SocketPair()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer ours.Close()
 	defer theirs.Close()
 	buf := make([]byte, wire.MaxPacket)
@@ -42,9 +41,7 @@ func FuzzAnswers(f *testing.F) {
 		g.guardians.at[0], g.guardians.at[1] = s, s
 		s.clogged = true // nobody is behind it
 		for _, number := range []uint64{1, 2} {
-			if err := g.Begin(number, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, g.Begin(number, nil))
 		}
 		over := map[uint64]bool{}
 		received(t, packets, func(m *guard.Message) {

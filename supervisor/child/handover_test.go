@@ -14,6 +14,7 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/reexec"
+	"understudy/supervisor/testbed/must"
 )
 
 func init() {
@@ -133,9 +134,7 @@ func TestTheEndOfAProgramIsSeenByTheNextImage(t *testing.T) {
 			p := newPuppet(t, kind)
 			pid, _ := p.raise(time.Minute, "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done")
 			end := func() {
-				if err := unix.Kill(pid, unix.SIGTERM); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, unix.Kill(pid, unix.SIGTERM))
 			}
 			if when == "before" && kind != box.KindPidNS { // its init ends with it: then nothing is left to be handed over
 				end()

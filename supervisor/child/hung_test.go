@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/hung"
+	"understudy/supervisor/testbed/must"
 )
 
 // P6: a node that cannot start the program for that must not hold the service, and can be stopped.
@@ -36,8 +37,6 @@ func TestAStartThatHangsWithAFileSystemEnds(t *testing.T) {
 			}
 			cancel()
 		}
-		if err := tree.End(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, tree.End(t.Context()))
 	})
 }

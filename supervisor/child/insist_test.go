@@ -17,6 +17,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // clearAway removes a cgroup and what is inside it.
@@ -84,9 +85,7 @@ func dig(from string, depth int) {
 func self(t *testing.T) string {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return exe
 }
 
@@ -101,21 +100,15 @@ func TestProcessWithoutItsMainThreadIsKilled(t *testing.T) {
 				tree := planted(t, guarded(t, kind))
 				p, r := started(t, tree, script)
 				await(t, r, "ready")
-				if err := p.Kill(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, p.Kill(t.Context()))
 				deadNow(t, r)
 				_, r = started(t, tree, script)
 				await(t, r, "ready")
-				if err := tree.Kill(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, tree.Kill(t.Context()))
 				deadNow(t, r)
 				_, r = started(t, tree, script)
 				await(t, r, "ready")
-				if err := tree.End(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, tree.End(t.Context()))
 				deadNow(t, r)
 			})
 		}
@@ -195,22 +188,16 @@ func TestWhateverAProgramMakesOfItsCgroupIsEnded(t *testing.T) {
 			tree := planted(t, guarded(t, box.KindCgroup))
 			p, r := owning(t, tree, script)
 			await(t, r, "ready")
-			if err := p.Kill(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, p.Kill(t.Context()))
 			deadNow(t, r)
 			_, r = owning(t, tree, script)
 			await(t, r, "ready")
-			if err := tree.Kill(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, tree.Kill(t.Context()))
 			deadNow(t, r)
 			if left, err := filepath.Glob(filepath.Join(tree.cgroup.Path, "run-*")); err != nil || len(left) > 0 {
 				t.Errorf("%v, %v", left, err)
 			}
-			if err := tree.End(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, tree.End(t.Context()))
 			if _, err := os.Stat(tree.cgroup.Path); !errors.Is(err, os.ErrNotExist) {
 				t.Error(err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/testbed/must"
 )
 
 // P4: until the death of every tree is ordered, a guardian that still watches lives, also if new ones fail to start meanwhile.
@@ -20,14 +21,10 @@ func TestTheLastGuardianIsKilledAfterEveryStrike(t *testing.T) {
 	for i := range g.at {
 		pidfd := -1
 		process, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"}, &os.ProcAttr{Sys: &syscall.SysProcAttr{PidFD: &pidfd}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = process.Kill() })
 		ours, other, err := wire.SocketPair()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		theirs[i] = other
 		g.at[i] = &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: wire.Link{File: ours}}
 	}
@@ -37,9 +34,7 @@ func TestTheLastGuardianIsKilledAfterEveryStrike(t *testing.T) {
 	for i, number := range g.pair.Present(wire.Now(), [2]uint64{}) {
 		g.at[i].number = number
 	}
-	if err := g.pair.State.Begin(1, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, g.pair.State.Begin(1, nil))
 	if _, _, err := g.pair.State.AddTree(wire.Now(), 1, guard.TreeSpec{Of: slow}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // footprint counts what a process could leak.
@@ -17,16 +18,12 @@ func footprint(t *testing.T, g *Guard) (fds, guardianFDs, cgroups, goroutines in
 	t.Helper()
 	count := func(dir string) int {
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return len(entries)
 	}
 	if g.cfg.Container.Kind == box.KindCgroup {
 		entries, err := os.ReadDir(g.cfg.Container.Base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), "test.leaks.") {
 				cgroups++
@@ -43,26 +40,16 @@ func TestNothingIsLeaked(t *testing.T) {
 	kindsInTurn(t, func(t *testing.T, kind string) {
 		g := guarded(t, kind)
 		one := func(number uint64) {
-			if err := errors.Join(g.Begin(number, nil), g.Extend(number, wire.Now()+time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(g.Begin(number, nil), g.Extend(number, wire.Now()+time.Minute)))
 			tree, err := g.NewTree(t.Context(), number, "leaks", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			p, err := tree.Start(t.Context(), Spec{Argv: []string{"sleep", "1000"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := tree.End(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
+			must.OK(t, tree.End(t.Context()))
 			if _, err := p.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := g.Finish(number); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, g.Finish(number))
 			if err := caughtUp(t.Context(), g); err != nil { // the guardians have done all before it
 				t.Fatal(err)
 			}

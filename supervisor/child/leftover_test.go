@@ -19,6 +19,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 const tracerRole = "child-test-tracer"
@@ -52,16 +53,10 @@ func hold(t *testing.T, pid int) (tracer int, letGo func()) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{tracerRole, strconv.Itoa(pid)}
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	letGo = func() { _ = in.Close(); _ = cmd.Wait() }
 	t.Cleanup(letGo)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "seized\n" {
@@ -129,13 +124,9 @@ func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
 func TestTheTreeThatABreadcrumbNamesIsEndedOnlyAfterItsSupervisor(t *testing.T) {
 	place, host := boxed(t)
 	own, err := box.StatOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	inode, err := box.InodeOf(place.Base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	id := box.TreeID{Kind: box.KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: own.Pid, StartTime: own.Start, Inode: inode}
 	id.Path = leftBehind(t, place.Base, own.Pid, own.Start, host.PidNS)
 	pid := onlyPid(t, id.Path)
@@ -172,16 +163,10 @@ func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
 	if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, box.ErrLeftover) || opened.Load() {
 		t.Errorf("opened: %v, %v", opened.Load(), err)
 	}
-	if err := g.Begin(1, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Extend(1, wire.Now()+time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, g.Begin(1, nil))
+	must.OK(t, g.Extend(1, wire.Now()+time.Hour))
 	tree, err := g.NewTree(t.Context(), 1, "svc", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := tree.Arm(t.Context(), Watchdog{}); !errors.Is(err, box.ErrLeftover) || opened.Load() {
 		t.Errorf("opened: %v, %v", opened.Load(), err)
 	}
@@ -262,9 +247,7 @@ func TestAProgramThatHasLeftAndCannotBeKilledIsNamed(t *testing.T) {
 			p, r := started(t, tree, "exec "+self(t)+" "+runawayWord)
 			await(t, r, "ready")
 			if gone {
-				if err := unix.Rmdir(tree.parts[0].path); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, unix.Rmdir(tree.parts[0].path))
 			}
 			tracer, letGo := hold(t, p.Pid())
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child/runas"
+	"understudy/supervisor/testbed/must"
 )
 
 // What the first process left behind is asked to end as well, one that is stopped too, and once only.
@@ -15,18 +16,14 @@ func TestWhatTheFirstProcessLeftBehindIsAsked(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
 		tree := planted(t, guarded(t, kind))
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer r.Close()
 		script := `asked() { echo asked; sleep 0.2; exit; }
 			(trap asked TERM; echo up; while :; do sleep 0.01; done) & (trap asked TERM; echo up; while :; do sleep 0.01; done) &
 			sleep 0.2; kill -STOP $!; echo stopped; exec sleep 1000`
 		p, err := tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Env: runas.Environ(), Stdout: w, Stderr: w})
 		_ = w.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var out strings.Builder
 		read := func(word string, times int) {
 			t.Helper()
@@ -43,9 +40,7 @@ func TestWhatTheFirstProcessLeftBehindIsAsked(t *testing.T) {
 		if left := tree.parts[0].remaining(); len(left) < 3 {
 			t.Fatalf("%v run", left)
 		}
-		if err := p.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Signal(syscall.SIGTERM))
 		<-p.Done()
 		limit := time.After(patience)
 		for again := time.Tick(5 * time.Millisecond); p.AskLeftovers(syscall.SIGTERM) > 0; {
@@ -56,9 +51,7 @@ func TestWhatTheFirstProcessLeftBehindIsAsked(t *testing.T) {
 			}
 		}
 		read("asked", 2)
-		if err := tree.End(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, tree.End(t.Context()))
 		if p.AskLeftovers(syscall.SIGTERM) != 0 {
 			t.Error("somebody is left of an ended tree")
 		}

@@ -9,6 +9,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/testbed/must"
 )
 
 // Go raises the soft limit of open files in every process that it starts in: programs are to see it as it was.
@@ -18,7 +19,7 @@ func TestProgramSeesTheSoftLimitThatTheSupervisorWasStartedWith(t *testing.T) {
 	}
 	kindsInTurn(t, func(t *testing.T, kind string) {
 		tree := planted(t, guarded(t, kind))
-		for name, settings := range map[string]inside.Settings{"plain": {}, "launched": {Umask: ptr(uint32(0o22))}} {
+		for name, settings := range map[string]inside.Settings{"plain": {}, "launched": {Umask: new(uint32(0o22))}} {
 			if got := says(t, tree, Spec{Settings: settings}, "ulimit -Sn"); got != "611" {
 				t.Errorf("%s: %s", name, got)
 			}
@@ -34,9 +35,7 @@ func TestProgramsAreKilledBeforeTheSupervisorWhenMemoryIsShort(t *testing.T) {
 	}
 	lowest := "0" // root in a container can only take back what it has raised
 	var own [2]unix.CapUserData
-	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &own[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &own[0]))
 	if own[0].Effective>>unix.CAP_SYS_RESOURCE&1 != 0 {
 		lowest = "-900"
 	}
@@ -46,7 +45,7 @@ func TestProgramsAreKilledBeforeTheSupervisorWhenMemoryIsShort(t *testing.T) {
 		if got := strings.TrimSpace(string(text)); got != lowest || err != nil {
 			t.Errorf("the supervisor's is %s, %v", got, err)
 		}
-		for want, settings := range map[string]inside.Settings{"77": {}, "5": {OOMScoreAdj: ptr(5)}} {
+		for want, settings := range map[string]inside.Settings{"77": {}, "5": {OOMScoreAdj: new(5)}} {
 			if got := says(t, tree, Spec{Settings: settings}, "cat /proc/self/oom_score_adj"); got != want {
 				t.Errorf("a program's is %s, not %s", got, want)
 			}
@@ -58,24 +57,18 @@ func TestProgramsAreKilledBeforeTheSupervisorWhenMemoryIsShort(t *testing.T) {
 func TestProgramMayHaveCoreDumpsWhereTheSupervisorMayNot(t *testing.T) {
 	need.These(t, "root")
 	var was unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CORE, &was); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Getrlimit(unix.RLIMIT_CORE, &was))
 	var own [2]unix.CapUserData
-	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &own[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &own[0]))
 	hard := uint64(0)
 	if own[0].Effective>>unix.CAP_SYS_RESOURCE&1 == 0 { // root in a container: it could not even take it back
 		hard = was.Max
 	}
 	kindsInTurn(t, func(t *testing.T, kind string) {
-		if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 0, Max: hard}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 0, Max: hard}))
 		defer func() { _ = unix.Setrlimit(unix.RLIMIT_CORE, &was) }()
 		tree := planted(t, guarded(t, kind))
-		some := inside.Settings{Credential: asNobody(), NoNewPrivs: true, Capabilities: &inside.Capabilities{Bounding: ptr(uint64(0))}}
+		some := inside.Settings{Credential: asNobody(), NoNewPrivs: true, Capabilities: &inside.Capabilities{Bounding: new(uint64(0))}}
 		for want, limits := range map[string][]inside.Limit{"0": nil, "2048": {limitOf("core", 1<<20, 1<<20)}} { // in blocks of 512 bytes
 			some.Limits = limits
 			if got := says(t, tree, Spec{Settings: some}, "ulimit -Sc"); got != want {

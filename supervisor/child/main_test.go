@@ -26,6 +26,7 @@ import (
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 	"understudy/supervisor/testbed/apart"
+	"understudy/supervisor/testbed/must"
 )
 
 const (
@@ -201,9 +202,7 @@ func probed(t *testing.T, kind string) box.Container {
 	t.Helper()
 	needKind(t, kind)
 	c, err := containment.Choose(t.Context(), kind, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if kind == box.KindCgroup { // what other tests leave, in other processes, is no concern of this one
 		c.Base = ownBase(t, c.Base)
 	}
@@ -217,9 +216,7 @@ func ownBase(t *testing.T, base string) string {
 	if err == nil {
 		err = os.Chmod(own, 0o755) // for other users' supervisors as well
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		l, err := box.OpenTreeCgroup(own, 0)
 		if err != nil {
@@ -228,9 +225,7 @@ func ownBase(t *testing.T, base string) string {
 		defer l.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := box.KillUntilDead(ctx, l, true); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, box.KillUntilDead(ctx, l, true))
 	})
 	return own
 }

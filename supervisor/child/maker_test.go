@@ -11,15 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 // deadMaker is a supervisor that never was.
 func deadMaker(t *testing.T, place box.Container) box.Maker {
 	t.Helper()
 	m, err := place.Maker()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m.Pid = 1 << 30
 	return m
 }
@@ -43,9 +42,7 @@ func TestAllTreesOfASupervisorThatIsGoneAreEnded(t *testing.T) {
 		t.Errorf("a process cannot be killed: %v", err)
 	}
 	letGo()
-	if err := endAllSoon(t, m); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, endAllSoon(t, m))
 	for path, stays := range map[string]bool{one: false, two: false, foreign: true} {
 		if _, err := os.Stat(path); (err == nil) != stays {
 			t.Errorf("%s: %v", path, err)
@@ -87,18 +84,14 @@ func TestACgroupThatWasRemovedProvesNothing(t *testing.T) {
 	place.Base = filepath.Join(place.Base, "unit")
 	var m box.Maker
 	for _, want := range []error{nil, box.ErrElsewhere} {
-		if err := os.Mkdir(place.Base, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(place.Base, 0o755))
 		if want == nil {
 			m = deadMaker(t, place)
 		}
 		if err := endAllSoon(t, m); !errors.Is(err, want) {
 			t.Errorf("%v instead of %v", err, want)
 		}
-		if err := os.Remove(place.Base); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Remove(place.Base))
 	}
 	if err := endAllSoon(t, m); !errors.Is(err, box.ErrElsewhere) {
 		t.Errorf("there is none: %v", err)
@@ -128,9 +121,7 @@ func TestTreesInPidNamespacesAreDeadOnceTheirInitsAre(t *testing.T) {
 	}
 	kill9(append(p.guardians(), p.cmd.Process.Pid)...)
 	awaitDeath(t, p.cmd.Process.Pid)
-	if err := m.EndAll(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, m.EndAll(t.Context()))
 	if err := unix.Kill(held, 0); err == nil {
 		if s, err := box.StatOf(held); err == nil && s.Alive() {
 			t.Error("its init lives")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // A supervisor of very many services has all their trees made, and ended, at once. A guardian that answers too late is replaced, as on a
@@ -25,9 +26,7 @@ func TestAThousandTreesAtOnceDoNotChokeTheGuardians(t *testing.T) {
 // unchoked reports whether both guardians keep up.
 func unchoked(t *testing.T, g *Guard) bool {
 	t.Helper()
-	if err := errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Minute)))
 	pid := g.Pid()
 	const n = 1000
 	trees := make([]*Tree, n)

@@ -9,6 +9,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // innerHalf reports whether this process runs the inner half of a test. If it does not, it runs that, started by a command.
@@ -19,9 +20,7 @@ func innerHalf(t *testing.T, by ...string) bool {
 		return true
 	}
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cmd := exec.Command(by[0], append(by[1:], exe, "-test.run", "^"+t.Name()+"$", "-test.v")...)
 	cmd.Env = append(os.Environ(), inner+"=1")
 	text, err := cmd.CombinedOutput()
@@ -41,9 +40,7 @@ func TestAnInitWithoutMountsOfItsOwnMountsNothing(t *testing.T) {
 		return
 	}
 	s, err := waitingStub(box.Container{Kind: box.KindPidNS}, box.StubMark+"mounts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Abort()
 	if m, err := s.NextMessage(t.Context(), 30*time.Second); err != nil || m.Op != wire.OpReady {
 		t.Fatalf("%+v, %v", m, err)

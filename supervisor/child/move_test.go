@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // P3: a program that was started under a lease without an end dies with the lease that its tree has moved to, and only then.
@@ -15,12 +16,8 @@ func TestATreeThatHasMovedDiesWithItsNewLease(t *testing.T) {
 		tree := planted(t, g)
 		_, r := started(t, tree, "echo up; sleep 1000 & wait")
 		await(t, r, "up")
-		if err := errors.Join(g.Begin(2, nil), g.Extend(2, wire.Now()+700*time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
-		if err := tree.Move(t.Context(), 2, []byte("lock")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(g.Begin(2, nil), g.Extend(2, wire.Now()+700*time.Millisecond)))
+		must.OK(t, tree.Move(t.Context(), 2, []byte("lock")))
 		if err := g.Finish(1); err != nil {
 			t.Fatal("its previous lease still has it:", err)
 		}
@@ -37,11 +34,7 @@ func TestATreeThatHasMovedDiesWithItsNewLease(t *testing.T) {
 		if err := tree.Move(t.Context(), 2, nil); !errors.Is(err, ErrLeaseEnded) {
 			t.Fatal(err)
 		}
-		if err := tree.End(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Finish(2); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, tree.End(t.Context()))
+		must.OK(t, g.Finish(2))
 	})
 }

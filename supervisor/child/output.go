@@ -57,7 +57,8 @@ func Output[P Running](ctx context.Context, reach *wait.Reach, start func(contex
 	if waited != nil && killed == nil {
 		status, _ = p.Wait(death)
 	}
-	_ = r.SetReadDeadline(time.Now().Add(outputAfterExit)) // it is at its end, unless a process of the command lives or another process has it
+	// It is at its end, unless a process of the command lives or another process has it.
+	_ = r.SetReadDeadline(time.Now().Add(outputAfterExit))
 	bounded, enough := context.WithTimeout(context.WithoutCancel(ctx), outputAfterExit+time.Second)
 	defer enough()
 	read := make(chan []byte, 1)

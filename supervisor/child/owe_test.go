@@ -15,6 +15,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/guardian"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // fileEffect is an effect that is a file, in a folder that the note names. It cannot be undone while there is another one, "stuck".
@@ -52,9 +53,7 @@ func (p *puppet) owes(lease time.Duration) (deadline time.Duration) {
 
 func (p *puppet) put(name string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), nil, 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, os.WriteFile(filepath.Join(p.dir, name), nil, 0o600))
 }
 
 // P2: guardians undo what their supervisor cannot, once the tree is dead, and close the session after that.
@@ -89,9 +88,7 @@ func TestASessionIsNotClosedWhileAnEffectIsLeft(t *testing.T) {
 	if c.AllDead || !slices.Equal(c.Left, []string{"a"}) || len(c.Undone)+len(c.Releases) > 0 {
 		t.Fatalf("%+v", c)
 	}
-	if err := os.Remove(filepath.Join(p.dir, "stuck")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Join(p.dir, "stuck")))
 	for c = p.closing(); !c.AllDead; c = p.closing() {
 	}
 	if !slices.Equal(c.Undone, []string{"a"}) {

@@ -16,6 +16,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/wait"
 )
 
@@ -43,9 +44,7 @@ func TestStartsOfOneTreeAreKilledOneByOne(t *testing.T) {
 		}
 		for n, i := range []int{3, 0, 1} {
 			p := ps[i]
-			if err := p.Kill(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, p.Kill(t.Context()))
 			deadNow(t, rs[i])
 			if status, err := p.Wait(t.Context()); err != nil || status.Signal != unix.SIGKILL {
 				t.Errorf("%+v %v", status, err)
@@ -57,9 +56,7 @@ func TestStartsOfOneTreeAreKilledOneByOne(t *testing.T) {
 				held(t, rs[others])
 			}
 		}
-		if err := tree.Kill(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, tree.Kill(t.Context()))
 		deadNow(t, rs[2])
 		if err := ps[2].Kill(t.Context()); err != nil {
 			t.Errorf("after its tree: %v", err)
@@ -75,9 +72,7 @@ func TestForksThatOutliveTheirProgramAreKilledWithIt(t *testing.T) {
 		if status, err := p.Wait(t.Context()); err != nil || status.Code != 3 {
 			t.Fatalf("%+v %v", status, err)
 		}
-		if err := p.Kill(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Kill(t.Context()))
 		deadNow(t, r)
 	})
 }
@@ -156,9 +151,7 @@ func TestManyStartsAndKillsAtOnce(t *testing.T) {
 					var killers sync.WaitGroup
 					for range 3 {
 						killers.Go(func() {
-							if err := p.Kill(t.Context()); err != nil {
-								t.Error(err)
-							}
+							must.Report(t, p.Kill(t.Context()))
 						})
 					}
 					killers.Wait()
@@ -265,9 +258,7 @@ func TestTreeKnowsItsOwn(t *testing.T) {
 				t.Errorf("%d is not of the tree", pid)
 			}
 		}
-		if err := p.Kill(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Kill(t.Context()))
 		if tree.Owns(p.Pid()) {
 			t.Error("a dead one is of nobody")
 		}
@@ -287,14 +278,10 @@ func TestStartsLeakNothing(t *testing.T) {
 				{Argv: []string{"true"}, Settings: inside.Settings{Limits: []inside.Limit{limitOf("nofile", 1<<40, 1<<40)}}},
 			} {
 				if p, err := tree.Start(t.Context(), spec); err == nil {
-					if err := p.Kill(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, p.Kill(t.Context()))
 				}
 			}
-			if err := caughtUp(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, caughtUp(t.Context(), g))
 		}
 		one()
 		fds, guardianFDs, _, goroutines := footprint(t, g)
@@ -377,9 +364,7 @@ func TestAStartGivenUpLeavesNothing(t *testing.T) {
 		p, err := tree.Start(ctx, Spec{Argv: []string{"sleep", "1000"}})
 		switch {
 		case err == nil: // it ran before anybody looked at ctx
-			if err := p.Kill(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, p.Kill(t.Context()))
 		case !errors.Is(err, enough):
 			t.Errorf("%+v, %v", p, err)
 		}

@@ -18,6 +18,7 @@ import (
 	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/testbed/must"
 )
 
 // P4: guardians of a guard that has stopped are not killed: they end what it could not prove dead, and close its sessions.
@@ -34,9 +35,7 @@ func TestGuardiansOfAStoppedGuardGoOn(t *testing.T) {
 		defer kill9(pid)
 		freeze(t, pid)
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, stop())
 	for _, pid := range pids {
 		if s, err := box.StatOf(pid); err != nil || !s.Alive() {
 			t.Errorf("guardian %d is killed (%v)", pid, err)
@@ -65,9 +64,7 @@ func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 			t.Fatalf("round %d: %v", i, err)
 		}
 	}
-	if err := tree.End(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, tree.End(t.Context()))
 }
 
 // watchedBody notes whether the guardian lives when its death is ordered.
@@ -87,19 +84,13 @@ func (b *watchedBody) Order() error {
 // P4: what the last guardian watched over is struck before that is killed.
 func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	sleeper := exec.Command("sleep", "1000")
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, sleeper.Start())
 	defer func() { _ = sleeper.Wait() }()
 	defer func() { _ = sleeper.Process.Kill() }()
 	stat, err := box.StatOf(sleeper.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	held, err := box.HoldProcess(stat.Pid, stat.Start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer held.Close()
 	g := newGuard(GuardConfig{})
 	tree, s := &Tree{guard: g}, &guardianProcess{pid: stat.Pid, pidfd: held}
@@ -112,9 +103,7 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	guardianHands{g.guardians}.Strike()
 	guardianHands{g.guardians}.Kill(0, errors.New("it is not needed"))
 	g.guardians.unlock()
-	if err := errors.Join(err, planted); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, planted))
 	if !b.ordered || b.unseen {
 		t.Errorf("ordered %v, and nobody watched over it: %v", b.ordered, b.unseen)
 	}
@@ -142,16 +131,12 @@ func TestAWatchdogIsDisarmedThoughAGuardianSleeps(t *testing.T) {
 		close(lines)
 	}()
 	tree := planted(t, g)
-	if err := tree.Arm(t.Context(), Watchdog{Timeout: time.Minute, After: time.Second}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, tree.Arm(t.Context(), Watchdog{Timeout: time.Minute, After: time.Second}))
 	g.guardians.mu.Lock()
 	pid := g.guardians.at[1].pid
 	g.guardians.mu.Unlock()
 	freeze(t, pid)
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, stop())
 	for limit := time.After(patience); ; {
 		select {
 		case line := <-lines:

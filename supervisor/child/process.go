@@ -12,7 +12,8 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Spec is a program to start. It leads a session of its own. For nil fields it inherits the supervisor's values; the limits are those that the supervisor was started with.
+// Spec is a program to start. It leads a session of its own. For nil fields it inherits the supervisor's values; the limits are those that
+// the supervisor was started with.
 type Spec struct {
 	Argv           []string
 	Dir            string   // entered as the program's user

@@ -17,6 +17,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/testbed/must"
 )
 
 // P2: a fork that is under way when everything seen is dead may still come.
@@ -42,9 +43,7 @@ func TestStartThatIsUnderWayPreventsProof(t *testing.T) {
 		}
 		close(release)
 		<-done
-		if err := tree.End(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, tree.End(t.Context()))
 	})
 }
 
@@ -55,9 +54,7 @@ func TestStubThatIsKilledProvesNothing(t *testing.T) {
 	_, r := started(t, tree, "(setsid sleep 1000 &); echo ready; exec sleep 1000")
 	await(t, r, "ready")
 	all, err := box.Processes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	stub := tree.parts[0].stub.Pid
 	orphans := box.Descendants(all, stub)
 	kill9(stub)
@@ -127,9 +124,7 @@ func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
 	}()
 	frozen := func() bool {
 		text, err := os.ReadFile(filepath.Join(tree.cgroup.Path, "cgroup.events"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return strings.Contains(string(text), "populated 1") && strings.Contains(string(text), "frozen 1")
 	}
 	for until := time.Now().Add(patience); !frozen(); wire.PollOne(-1, 0, time.Millisecond) {
@@ -137,9 +132,7 @@ func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
 			t.Fatal("it is not frozen")
 		}
 	}
-	if err := tree.End(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, tree.End(t.Context()))
 	<-started // killed before it was the program, which its end tells, or the start
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("it ran")
@@ -159,13 +152,9 @@ func TestTreeOfAnotherSupervisorIsKilledByItsID(t *testing.T) {
 		p.do(command{Do: "begin", Epoch: 1})
 		p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
 		raw, err := json.Marshal(p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var id box.TreeID
-		if err := json.Unmarshal(raw, &id); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(raw, &id))
 		if dead, _ := box.ProveDead(id); dead {
 			t.Error("an empty tree is called dead while its supervisor lives")
 		}

@@ -12,6 +12,7 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // answerMarks is the stand-in of the guardians of these tests: who gives a mark learns whether its tree was seen dead.
@@ -27,9 +28,7 @@ func answerMarks(note []byte, seenDead func(box.TreeID) bool) (func(context.Cont
 func inquire(t *testing.T, addr, mark string) (note string, by int, dead bool) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", addr, patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := fmt.Fprintln(conn, mark); err != nil {

@@ -21,6 +21,7 @@ import (
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // A puppet is a supervisor in a process of its own, which does what it is told, line by line.
@@ -65,17 +66,13 @@ const (
 func newPuppet(t *testing.T, kind string) *puppet {
 	p := &puppet{t: t, dir: t.TempDir(), container: probed(t, kind)}
 	for _, name := range []string{"held", "log"} {
-		if err := unix.Mkfifo(filepath.Join(p.dir, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Mkfifo(filepath.Join(p.dir, name), 0o600))
 	}
 	p.held = p.open("held", unix.O_RDONLY)
 	p.log = p.open("log", unix.O_RDWR)
 	p.logLines = bufio.NewReader(p.log)
 	setup, err := json.Marshal(p.container)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p.cmd = exec.Command("/proc/self/exe", string(setup), p.dir)
 	p.cmd.Args[0] = puppetRole
 	p.cmd.Stderr = os.Stderr
@@ -84,13 +81,9 @@ func newPuppet(t *testing.T, kind string) *puppet {
 		t.Fatal(err)
 	}
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p.out = bufio.NewReader(out)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.cmd.Start())
 	t.Cleanup(func() {
 		for _, pid := range p.seen {
 			_ = unix.Kill(pid, unix.SIGCONT)
@@ -103,9 +96,7 @@ func newPuppet(t *testing.T, kind string) *puppet {
 
 func (p *puppet) open(name string, mode int) *os.File {
 	fd, err := unix.Open(filepath.Join(p.dir, name), mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	f := os.NewFile(uintptr(fd), name)
 	p.t.Cleanup(func() { _ = f.Close() })
 	return f
@@ -114,9 +105,7 @@ func (p *puppet) open(name string, mode int) *os.File {
 func (p *puppet) order(c command) {
 	p.t.Helper()
 	line, err := json.Marshal(c)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	if _, err := p.in.Write(append(line, '\n')); err != nil {
 		p.t.Fatal(err)
 	}
@@ -129,9 +118,7 @@ func (p *puppet) hear() reply {
 		p.t.Fatalf("the supervisor says nothing: %v", err)
 	}
 	var r reply
-	if err := json.Unmarshal(line, &r); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, json.Unmarshal(line, &r))
 	return r
 }
 
@@ -236,9 +223,7 @@ func (p *puppet) closing() closed {
 		p.t.Fatalf("no session was closed: %v", err)
 	}
 	var c closed
-	if err := json.Unmarshal(line, &c); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, json.Unmarshal(line, &c))
 	return c
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 // P2: what has left its cgroup, and removed that, is not found by the tree's identity any more, and it cannot be killed. Whoever wrote it
@@ -21,9 +22,7 @@ func TestWhatLeftItsCgroupAndRemovedItIsFoundAsAProcess(t *testing.T) {
 	tree := planted(t, g)
 	p, r := started(t, tree, "exec "+self(t)+" "+runawayWord)
 	await(t, r, "ready")
-	if err := os.Remove(p.part.path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(p.part.path))
 	_, letGo := hold(t, p.Pid())
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -44,9 +43,7 @@ func TestWhatLeftItsCgroupAndRemovedItIsFoundAsAProcess(t *testing.T) {
 		t.Errorf("in another namespace: %v", err)
 	}
 	letGo()
-	if err := tree.End(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, tree.End(t.Context()))
 	if err := id.Outlasted(alive.Pid, alive.Start); err != nil {
 		t.Errorf("dead: %v", err)
 	}
@@ -55,18 +52,12 @@ func TestWhatLeftItsCgroupAndRemovedItIsFoundAsAProcess(t *testing.T) {
 // What only waits to be reaped runs no more.
 func TestAZombieIsDeadWhateverNamesIt(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	defer func() { _ = cmd.Wait() }()
 	s, err := box.StatOf(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	host, err := box.Identity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	id := box.TreeID{Kind: box.KindWalk, Boot: host.Boot, PidNS: host.PidNS}
 	if err := id.Outlasted(s.Pid, s.Start); !errors.Is(err, box.ErrUnproved) {
 		t.Errorf("alive: %v", err)

@@ -10,8 +10,8 @@ import (
 	"understudy/supervisor/child/inside"
 )
 
-// Open files of a supervisor. Measured: 18 without services, one for each service, and 10 for the plainest program that runs; a log and each
-// further process take more. Those, connections, checks, and guardians that are replaced have what is spare.
+// Open files of a supervisor. Measured: 18 without services, one for each service, and 10 for the plainest program that runs; a log and
+// each further process take more. Those, connections, checks, and guardians that are replaced have what is spare.
 const (
 	ownFiles   = 20
 	spareFiles = 60
@@ -41,7 +41,8 @@ func (g *Guard) crowded(making int) error {
 	}
 	limit := fileLimit()
 	if room := roomFor(limit, int(g.others.Load())); there+making > room {
-		return fmt.Errorf("the hard limit of open files, %d, suffices for %d services: raise it (LimitNOFILE= of the unit, `ulimit -Hn`)", limit, room)
+		return fmt.Errorf("the hard limit of open files, %d, suffices for %d services: raise it (LimitNOFILE= of the unit, `ulimit -Hn`)",
+			limit, room)
 	}
 	return nil
 }
@@ -53,6 +54,7 @@ func Crowded(services int) string {
 	if services <= room {
 		return ""
 	}
-	return fmt.Sprintf("the hard limit of open files, %d, suffices for %d of %d services: raise it to %d (LimitNOFILE= of the unit, `ulimit -Hn`)",
+	return fmt.Sprintf("the hard limit of open files, %d, suffices for %d of %d services: "+
+		"raise it to %d (LimitNOFILE= of the unit, `ulimit -Hn`)",
 		limit, room, services, ownFiles+spareFiles+(treeFiles+1)*services)
 }

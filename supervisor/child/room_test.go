@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // A node that could not start a service, for want of open files, does not stand for it, and what runs keeps what it needs.
@@ -17,9 +18,7 @@ func TestNoTreeIsMadeWithoutRoomForItsProgram(t *testing.T) {
 	}
 	kindsInTurn(t, func(t *testing.T, kind string) {
 		g := guarded(t, kind)
-		if err := errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Minute)))
 		var trees []*Tree
 		made := func(i int) (tree *Tree) {
 			tree, err := g.NewTree(t.Context(), 1, fmt.Sprint("svc", i), nil)
@@ -56,9 +55,7 @@ func TestNoTreeIsMadeWithoutRoomForItsProgram(t *testing.T) {
 				t.Fatalf("there was room for it: %v", err)
 			}
 		}
-		if err := trees[0].End(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, trees[0].End(t.Context()))
 		if _, err := g.NewTree(t.Context(), 1, "another", nil); err != nil {
 			t.Errorf("there is room again: %v", err)
 		}

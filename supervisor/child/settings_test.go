@@ -18,10 +18,9 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/wait"
 )
-
-func ptr[T any](v T) *T { return &v }
 
 // says runs a script in a tree and returns its output.
 func says(t *testing.T, tree *Tree, spec Spec, script string) string {
@@ -41,9 +40,7 @@ func says(t *testing.T, tree *Tree, spec Spec, script string) string {
 func ofThis(t *testing.T, name string) string {
 	t.Helper()
 	status, err := os.ReadFile("/proc/thread-self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for line := range strings.Lines(string(status)) {
 		if strings.HasPrefix(line, name+":") {
 			return strings.TrimSpace(line)
@@ -59,12 +56,10 @@ func TestProgramGetsItsSettingsAndTheSupervisorKeepsItsOwn(t *testing.T) {
 		tree := planted(t, guarded(t, kind))
 		before := ofThis(t, "Umask") + ofThis(t, "Uid") + ofThis(t, "Groups")
 		var limit unix.Rlimit
-		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 		settings := inside.Settings{
 			Credential: &inside.Credential{UID: 65534, GID: 65533, Groups: []uint32{65533, 7, 9}, Name: "nobody"},
-			Umask:      ptr(uint32(0o027)), Nice: ptr(17), OOMScoreAdj: ptr(321),
+			Umask:      new(uint32(0o027)), Nice: new(17), OOMScoreAdj: new(321),
 			Limits: []inside.Limit{limitOf("nofile", 300, 400), limitOf("core", 0, inside.Unlimited), limitOf("as", 1<<30, 1<<31), limitOf("nproc", 77, 77), limitOf("rttime", 5000, inside.Unlimited)},
 		}
 		got := says(t, tree, Spec{Settings: settings, Dir: "/usr"}, `id -u; id -g; id -G; umask; cut -d " " -f 19 /proc/$$/stat; cat /proc/$$/oom_score_adj
@@ -95,7 +90,7 @@ func TestSettingsLeaveNothingElseBehindInTheProgram(t *testing.T) {
 			env | grep -v "^_=" | sort; cat /proc/$$/oom_score_adj; cut -d " " -f 19 /proc/$$/stat; cat /proc/$$/cmdline | tr "\0" " "`
 		env := []string{"PATH=" + os.Getenv("PATH"), "GOGC=7", "A=1", "B=2", "A=3"}
 		plain := says(t, tree, Spec{Env: env}, script)
-		launched := says(t, tree, Spec{Env: env, Settings: inside.Settings{OOMScoreAdj: ptr(0)}}, script)
+		launched := says(t, tree, Spec{Env: env, Settings: inside.Settings{OOMScoreAdj: new(0)}}, script)
 		if plain != launched {
 			t.Errorf("plain\n%s\nlaunched\n%s", plain, launched)
 		}
@@ -118,7 +113,7 @@ func TestLargeEnvironmentIsPassedOn(t *testing.T) {
 		for i := range 10 {
 			env = append(env, fmt.Sprintf("V%d=%s", i, strings.Repeat("x", 100_000)))
 		}
-		for _, settings := range []inside.Settings{{}, {Umask: ptr(uint32(0o22))}} {
+		for _, settings := range []inside.Settings{{}, {Umask: new(uint32(0o22))}} {
 			if got := says(t, tree, Spec{Env: env, Settings: settings}, "echo ${#V0} ${#V9}"); got != "100000 100000" {
 				t.Error(got)
 			}
@@ -160,22 +155,20 @@ func TestSettingThatCannotBeAppliedIsNamed(t *testing.T) {
 			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Limits: []inside.Limit{limitOf("nofile", 1, 1<<40)}}}, inside.ErrSettings, unix.EPERM, "limits.nofile: 1:1099511627776: operation not permitted: the supervisor's own hard limit"},
 			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Limits: []inside.Limit{limitOf("nofile", 2, 1)}}}, inside.ErrSettings, nil, "above the hard one"},
 			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Limits: []inside.Limit{limitOf("files", 1, 1)}}}, inside.ErrSettings, nil, "limits.files: there is no such limit"},
-			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Nice: ptr(20)}}, inside.ErrSettings, nil, "nice: 20"},
-			{Spec{Argv: []string{"true"}, Settings: inside.Settings{OOMScoreAdj: ptr(-1001)}}, inside.ErrSettings, nil, "oom_score_adj: -1001"},
-			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Umask: ptr(uint32(0o1000))}}, inside.ErrSettings, nil, "umask: 01000"},
+			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Nice: new(20)}}, inside.ErrSettings, nil, "nice: 20"},
+			{Spec{Argv: []string{"true"}, Settings: inside.Settings{OOMScoreAdj: new(-1001)}}, inside.ErrSettings, nil, "oom_score_adj: -1001"},
+			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Umask: new(uint32(0o1000))}}, inside.ErrSettings, nil, "umask: 01000"},
 			{Spec{Argv: []string{garbage}, Settings: inside.Settings{Credential: nobody}}, inside.ErrNotExecutable, unix.ENOEXEC, "start " + garbage + " as user nobody (uid 65534): exec format error"},
-			{Spec{Argv: []string{lost}, Settings: inside.Settings{Umask: ptr(uint32(0))}}, inside.ErrNotFound, unix.ENOENT, "start " + lost},
-			{Spec{Argv: []string{"tr\x00ue"}, Settings: inside.Settings{Umask: ptr(uint32(0))}}, inside.ErrNotFound, nil, ""},
-			{Spec{Argv: []string{"true"}, Env: []string{"A=\x00"}, Settings: inside.Settings{Umask: ptr(uint32(0))}}, nil, nil, "environment"},
+			{Spec{Argv: []string{lost}, Settings: inside.Settings{Umask: new(uint32(0))}}, inside.ErrNotFound, unix.ENOENT, "start " + lost},
+			{Spec{Argv: []string{"tr\x00ue"}, Settings: inside.Settings{Umask: new(uint32(0))}}, inside.ErrNotFound, nil, ""},
+			{Spec{Argv: []string{"true"}, Env: []string{"A=\x00"}, Settings: inside.Settings{Umask: new(uint32(0))}}, nil, nil, "environment"},
 		} {
 			_, err := tree.Start(t.Context(), c.spec)
 			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.errno != nil && !errors.Is(err, c.errno) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q: %v", c.says, err)
 			}
 		}
-		if err := tree.Kill(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, tree.Kill(t.Context()))
 	})
 }
 
@@ -207,10 +200,10 @@ func nobodyMain() int {
 	}
 	own := &inside.Credential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Name: "me"}
 	for _, s := range []inside.Settings{
-		{Nice: ptr(-5)}, {OOMScoreAdj: ptr(-500)}, {Limits: []inside.Limit{limitOf("nproc", 1, 1<<30)}},
+		{Nice: new(-5)}, {OOMScoreAdj: new(-500)}, {Limits: []inside.Limit{limitOf("nproc", 1, 1<<30)}},
 		{Credential: &inside.Credential{UID: 1, GID: 1, Name: "daemon"}},
-		{Capabilities: &inside.Capabilities{Bounding: ptr(uint64(0))}}, {Capabilities: &inside.Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}},
-		{Credential: own, NoNewPrivs: true, Capabilities: &inside.Capabilities{Bounding: ptr(^uint64(0))}, Nice: ptr(5), OOMScoreAdj: ptr(500), Limits: []inside.Limit{limitOf("nofile", 64, 64)}, Umask: ptr(uint32(0o77))},
+		{Capabilities: &inside.Capabilities{Bounding: new(uint64(0))}}, {Capabilities: &inside.Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}},
+		{Credential: own, NoNewPrivs: true, Capabilities: &inside.Capabilities{Bounding: new(^uint64(0))}, Nice: new(5), OOMScoreAdj: new(500), Limits: []inside.Limit{limitOf("nofile", 64, 64)}, Umask: new(uint32(0o77))},
 	} {
 		got, err := Output(ctx, new(wait.Reach), tree.Start, Spec{Argv: []string{"sh", "-c", "umask; ulimit -n; cat /proc/$$/oom_score_adj; cut -d ' ' -f 19 /proc/$$/stat"}, Env: os.Environ(), Settings: s})
 		fmt.Printf("%q %v\n", got.Output, err)
@@ -253,7 +246,7 @@ func TestSupervisorWithoutRightsSaysWhatTheyWouldBeNeededFor(t *testing.T) {
 func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
 	need.These(t, box.KindCgroup)
 	need.These(t, "root")
-	bounded := &inside.Capabilities{Bounding: ptr(uint64(1 << unix.CAP_NET_BIND_SERVICE))}
+	bounded := &inside.Capabilities{Bounding: new(uint64(1 << unix.CAP_NET_BIND_SERVICE))}
 	for name, settings := range map[string]inside.Settings{
 		"another user":                {Credential: asNobody()},
 		"another user with a right":   {Credential: asNobody(), Capabilities: &inside.Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}, NoNewPrivs: true},
@@ -288,10 +281,8 @@ func TestProgramStartsWhereTheSupervisorIs(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile("relative", []byte("#!/bin/sh\npwd\n"), 0o755)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, settings := range []inside.Settings{{}, {Umask: ptr(uint32(0o22))}} {
+		must.OK(t, err)
+		for _, settings := range []inside.Settings{{}, {Umask: new(uint32(0o22))}} {
 			got, err := Output(t.Context(), new(wait.Reach), tree.Start, Spec{Argv: []string{"./relative"}, Settings: settings})
 			if err != nil || strings.TrimSpace(string(got.Output)) != here {
 				t.Errorf("%q %v", got.Output, err)

@@ -12,15 +12,14 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // ticks is the processor time that a process has used, in hundredths of a second.
 func ticks(t *testing.T, pid int) int {
 	t.Helper()
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	fields := strings.Fields(string(raw)[strings.LastIndexByte(string(raw), ')')+1:])
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
@@ -34,9 +33,7 @@ func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
 	p, r := started(t, tree, "sleep 1000 & echo ready; wait")
 	await(t, r, "ready")
 	pids, err := box.Members(tree.parts[0].path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, pid := range pids {
 		if pid != p.Pid() {
 			hold(t, pid)
@@ -67,19 +64,13 @@ func TestATreeCgroupThatCannotBeLookedAtIsLeft(t *testing.T) {
 	}
 	g := newGuard(GuardConfig{Container: place, Root: "/a"})
 	var was unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
 	none := was
 	none.Cur = 3
-	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, &none, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Prlimit(0, unix.RLIMIT_NOFILE, &none, nil))
 	left := box.EndAll(t.Context(), []box.Orphan{{Path: path}}, g.cfg.Logger)
 	l := g.Leftover(t.Context(), "db", box.TreeID{})
-	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, &was, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Prlimit(0, unix.RLIMIT_NOFILE, &was, nil))
 	if len(left) != 1 || l == nil {
 		t.Errorf("left: %v, %v", left, l)
 	}
@@ -108,7 +99,5 @@ func TestATreeWhoseProgramHasLeftIsNotProvedDeadByItsID(t *testing.T) {
 func ends(t *testing.T, g *Guard, tree *Tree) {
 	t.Helper()
 	err := errors.Join(g.Begin(2, nil), g.Extend(2, wire.Now()+300*time.Millisecond), tree.Move(t.Context(), 2, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }

@@ -228,7 +228,8 @@ func (t *Tree) tell(p *part, s Stray) {
 	p.told = true
 	t.mu.Unlock()
 	if !told {
-		t.guard.cfg.Logger.Warn("a process is in another cgroup than its service: it is killed there, but what it leaves behind may not be found",
+		t.guard.cfg.Logger.Warn("a process is in another cgroup than its service: "+
+			"it is killed there, but what it leaves behind may not be found",
 			"tree", t.id.Name, "pid", s.Pid, "program", s.Comm, "cgroup", s.Cgroup)
 	}
 }

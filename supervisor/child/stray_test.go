@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 // moved moves the one process with this argument to the cgroup $OUT, as cgrulesengd does.
@@ -30,9 +31,7 @@ func moved(t *testing.T, argument string) (pid int) {
 			}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(out, "cgroup.procs"), []byte(itoa(pid)), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(out, "cgroup.procs"), []byte(itoa(pid)), 0))
 	return pid
 }
 
@@ -40,9 +39,7 @@ func moved(t *testing.T, argument string) (pid int) {
 func looked(t *testing.T, tree *Tree) []Stray {
 	t.Helper()
 	found, err := tree.Strays()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return found
 }
 
@@ -67,9 +64,7 @@ func TestAProcessThatIsMovedOutOfTheCgroupIsKilled(t *testing.T) {
 				p, r := started(t, tree, script)
 				await(t, r, "ready")
 				move(t, tree, p)
-				if err := kill(tree); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, kill(tree))
 				deadNow(t, r)
 				if found := looked(t, tree); len(found) > 0 {
 					t.Errorf("still outside: %v", found)
@@ -179,9 +174,7 @@ func TestATreeIsNotDeadWhileAStrayLives(t *testing.T) {
 	}
 	held(t, r)
 	stray.box = whole
-	if err := tree.End(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, tree.End(t.Context()))
 	deadNow(t, r)
 }
 

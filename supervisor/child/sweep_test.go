@@ -16,6 +16,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/containment"
+	"understudy/supervisor/testbed/must"
 )
 
 // leftBehind makes a tree's cgroup as a supervisor of that pid and start would have, with a process in it.
@@ -27,9 +28,7 @@ func leftBehind(t *testing.T, base string, pid int, start uint64, pidns uint64) 
 func leftBehindAs(t *testing.T, base, name string, pid int, start uint64, pidns uint64) string {
 	t.Helper()
 	path := filepath.Join(base, fmt.Sprintf("%s.p%d-%d-%d.0123456789ab", name, pidns, pid, start))
-	if err := os.Mkdir(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(path, 0o755))
 	t.Cleanup(func() {
 		if l, err := box.OpenTreeCgroup(path, 0); err == nil {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -39,15 +38,11 @@ func leftBehindAs(t *testing.T, base, name string, pid int, start uint64, pidns 
 		}
 	})
 	dir, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer dir.Close()
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	go func() { _ = cmd.Wait() }()
 	return path
 }
@@ -57,24 +52,18 @@ func boxed(t *testing.T) (box.Container, box.Host) {
 	t.Helper()
 	need.These(t, box.KindCgroup)
 	place, err := containment.Choose(t.Context(), box.KindCgroup, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	// Supervisors of other tests, in other processes, start meanwhile, and sweep the machine's own.
 	place.Base = ownBase(t, place.Base)
 	host, err := box.Identity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return place, host
 }
 
 func TestWhatADeadSupervisorLeftBehindIsSweptAway(t *testing.T) {
 	place, host := boxed(t)
 	own, err := box.StatOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	orphan := leftBehind(t, place.Base, own.Pid, own.Start-1, host.PidNS) // our pid, but of an earlier process
 	living := leftBehind(t, place.Base, own.Pid, own.Start, host.PidNS)
 	foreign := leftBehind(t, place.Base, own.Pid, own.Start-1, host.PidNS+1)
@@ -96,15 +85,11 @@ func TestWhatADeadSupervisorLeftBehindIsSweptAway(t *testing.T) {
 func TestOnlyACgroupThatItsSupervisorMadeIsKilledByAnID(t *testing.T) {
 	place, host := boxed(t)
 	inode, err := box.InodeOf(place.Base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const pid, start = 1 << 30, 1
 	made := leftBehind(t, place.Base, pid, start, host.PidNS)
 	slice := filepath.Join(place.Base, "some.slice")
-	if err := os.Mkdir(slice, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(slice, 0o755))
 	t.Cleanup(func() { _ = os.Remove(slice) })
 	id := box.TreeID{Kind: box.KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: pid, StartTime: start, Inode: inode}
 	other := leftBehind(t, place.Base, pid+1, start, host.PidNS)

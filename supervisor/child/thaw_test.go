@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // P7: a guardian that was stopped for longer than a lease has missed nothing: what it is told counts from when it was sent.
@@ -15,13 +16,9 @@ func TestThawedGuardianReadsBeforeItKills(t *testing.T) {
 	t.Parallel()
 	g := guarded(t, "walk")
 	const lease = 800 * time.Millisecond // twice that is less than what a guardian may leave unanswered
-	if err := errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+lease)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+lease)))
 	tree, err := g.NewTree(t.Context(), 1, "svc", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	pid := g.Pid()
 	freeze(t, pid)
 	began := wire.Now()
@@ -32,9 +29,7 @@ func TestThawedGuardianReadsBeforeItKills(t *testing.T) {
 		}
 		if !thawed && wire.Now() > began+2*lease {
 			thawed = true
-			if err := unix.Kill(pid, unix.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, unix.Kill(pid, unix.SIGCONT))
 		}
 		select {
 		case <-g.Over(1):
@@ -45,7 +40,5 @@ func TestThawedGuardianReadsBeforeItKills(t *testing.T) {
 	if g.Pid() != pid {
 		t.Error("the guardian was replaced")
 	}
-	if err := tree.End(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, tree.End(t.Context()))
 }

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/testbed/must"
 )
 
 func tasks(t *testing.T, pid int) int {
 	t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return len(entries)
 }
 
@@ -47,14 +46,10 @@ func TestManyProcessesAreWaitedForWithoutThreads(t *testing.T) {
 	var in []*os.File
 	for i := range n {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		cmd := exec.Command("sh", "-c", fmt.Sprintf("read x; exit %d", i))
 		cmd.Stdin = r
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Start())
 		_ = r.Close()
 		in, all = append(in, w), append(all, cmd)
 	}
@@ -83,9 +78,7 @@ func TestManyProcessesAreWaitedForWithoutThreads(t *testing.T) {
 
 func TestRestEndsWithTheEventOrWithItsTime(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	began := time.Now()
 	box.Sleep(int(r.Fd()), 1, time.Millisecond)

@@ -12,6 +12,7 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // The log names the programs that guardians have killed at the end of a lease, while their supervisor lives.
@@ -24,13 +25,9 @@ func TestAGuardiansKillIsAWarningThatNamesTheProgram(t *testing.T) {
 			lines <- all.Text()
 		}
 	}()
-	if err := errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Second)))
 	tree, err := g.NewTree(t.Context(), 1, "web", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	started(t, tree, "sleep 1000")
 	for limit := time.After(patience); ; {
 		select {
@@ -41,9 +38,7 @@ func TestAGuardiansKillIsAWarningThatNamesTheProgram(t *testing.T) {
 			if !strings.Contains(line, `reason="the lease ran out" killed=web`) {
 				t.Error(line)
 			}
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, stop())
 			_ = log.Close()
 			return
 		case <-limit:

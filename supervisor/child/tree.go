@@ -51,7 +51,8 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	if g.cfg.Container.Kind == box.KindCgroup {
 		service, _, _ := strings.Cut(name, "/")
 		err := box.Making.Do(func() (err error) {
-			t.cgroup, err = box.MakeTreeCgroup(g.cfg.Container.Base, g.cfg.Name+"."+strings.ReplaceAll(name, "/", "."), box.TagOf(g.cfg.Root, service))
+			t.cgroup, err = box.MakeTreeCgroup(g.cfg.Container.Base, g.cfg.Name+"."+strings.ReplaceAll(name, "/", "."),
+				box.TagOf(g.cfg.Root, service))
 			return err
 		})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // guarded runs a guard inside the test process until the test ends.
@@ -29,9 +30,7 @@ func guardedAs(t *testing.T, cfg GuardConfig) *Guard {
 	t.Helper()
 	g, stop := running(t, cfg)
 	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, stop())
 	})
 	return g
 }
@@ -40,9 +39,7 @@ func guardedAs(t *testing.T, cfg GuardConfig) *Guard {
 func running(t *testing.T, cfg GuardConfig) (g *Guard, stop func() error) {
 	t.Helper()
 	g, err := StartGuard(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	ran := make(chan error, 1)
@@ -56,13 +53,9 @@ func running(t *testing.T, cfg GuardConfig) (g *Guard, stop func() error) {
 // planted is a tree under a lease that lasts.
 func planted(t *testing.T, g *Guard) *Tree {
 	t.Helper()
-	if err := errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Minute)))
 	tree, err := g.NewTree(t.Context(), 1, "svc", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return tree
 }
 
@@ -71,18 +64,14 @@ func planted(t *testing.T, g *Guard) *Tree {
 func started(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	if err := unix.Mkfifo(out, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mkfifo(out, 0o600))
 	opened := make(chan *os.File, 1)
 	go func() { // returns when there is a writer
 		fd, err := unix.Open(out, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err == nil {
 			err = unix.SetNonblock(fd, true) // so that it can have a deadline
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 		opened <- os.NewFile(uintptr(fd), "stdout of "+script)
 	}()
 	p, err := tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", `exec >"$0"; ` + script, out}, Env: os.Environ()})
@@ -100,9 +89,7 @@ func started(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
 		r = <-opened
 	}
 	t.Cleanup(func() { _ = r.Close() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p, r
 }
 
@@ -124,9 +111,7 @@ func await(t *testing.T, r *os.File, word string) {
 func deadNow(t *testing.T, r *os.File) {
 	t.Helper()
 	conn, err := r.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	buf := make([]byte, 4096)
 	_ = conn.Read(func(fd uintptr) bool {
 		for {
@@ -166,15 +151,11 @@ func TestKillIsProof(t *testing.T) {
 					_, r := started(t, tree, script)
 					await(t, r, "ready")
 					since := wire.Now()
-					if err := tree.Kill(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, tree.Kill(t.Context()))
 					t.Logf("killed in %v", wire.Now()-since)
 					deadNow(t, r)
 				}
-				if err := tree.End(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, tree.End(t.Context()))
 				if err := tree.End(t.Context()); err != nil {
 					t.Fatalf("the second time: %v", err)
 				}
@@ -215,9 +196,7 @@ func TestProgramCanBeStartedAgainAfterAKill(t *testing.T) {
 				t.Fatalf("it died by itself: %+v", p.status)
 			case <-pause.C:
 			}
-			if err := tree.Kill(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, tree.Kill(t.Context()))
 			if status, err := p.Wait(t.Context()); err != nil || status.Signal != unix.SIGKILL || status.Code != 137 {
 				t.Fatalf("%+v %v", status, err)
 			}
@@ -240,9 +219,7 @@ func TestExitStatusAndSignalsArePassedOn(t *testing.T) {
 		}
 		p, r := started(t, tree, `trap "exit 9" USR1; echo ready; while :; do sleep 0.01; done`)
 		await(t, r, "ready")
-		if err := p.Signal(syscall.SIGUSR1); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, p.Signal(syscall.SIGUSR1))
 		if status, err := p.Wait(t.Context()); err != nil || status != (ExitStatus{Code: 9}) {
 			t.Errorf("%+v %v", status, err)
 		}
@@ -251,9 +228,7 @@ func TestExitStatusAndSignalsArePassedOn(t *testing.T) {
 		if s, err := box.StatOf(p.Pid()); err != nil || s.Comm != "sleep" && s.Comm != "sh" {
 			t.Errorf("the pid is not the program's: %+v %v", s, err)
 		}
-		if err := p.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, p.Signal(syscall.SIGTERM))
 		if status, err := p.Wait(t.Context()); err != nil || status.Signal != syscall.SIGTERM || status.Code != 143 {
 			t.Errorf("%+v %v", status, err)
 		}
@@ -263,23 +238,15 @@ func TestExitStatusAndSignalsArePassedOn(t *testing.T) {
 func TestProgramThatCannotStartSaysWhy(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
 		g := guarded(t, kind)
-		if err := g.Begin(1, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, g.Begin(1, nil))
 		tree, err := g.NewTree(t.Context(), 1, "svc", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err := tree.Start(t.Context(), Spec{Argv: []string{"true"}}); !errors.Is(err, ErrNoLease) {
 			t.Errorf("before a lease has arrived: %v", err)
 		}
-		if err := g.Extend(1, wire.Now()+time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, g.Extend(1, wire.Now()+time.Minute))
 		garbage := filepath.Join(t.TempDir(), "garbage")
-		if err := os.WriteFile(garbage, []byte("garbage"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(garbage, []byte("garbage"), 0o755))
 		for _, c := range []struct {
 			argv []string
 			dir  string
@@ -308,17 +275,13 @@ func TestProgramThatCannotStartSaysWhy(t *testing.T) {
 func TestProgramSeesNothingOfTheSupervisor(t *testing.T) {
 	kindsInTurn(t, func(t *testing.T, kind string) {
 		stray, err := unix.Open("/dev/zero", unix.O_RDONLY, 0) // as if inherited from whoever started the supervisor
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer unix.Close(stray)
 		signal.Ignore(unix.SIGHUP) // as by nohup
 		defer signal.Reset(unix.SIGHUP)
 		tree := planted(t, guarded(t, kind))
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer r.Close()
 		script := `ls -l /proc/self/fd/ | grep -c -v -e "-> /proc/" -e total; readlink /proc/self/fd/0; echo "[$NOTIFY_SOCKET$WATCHDOG_USEC$LISTEN_FDS]"; ` +
 			`cut -d " " -f 6 /proc/$$/stat; echo $$; grep -e SigIgn /proc/$$/status; pwd; echo end`
@@ -327,9 +290,7 @@ func TestProgramSeesNothingOfTheSupervisor(t *testing.T) {
 		}
 		env := runas.Environ()
 		_, err = tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Dir: "/usr", Env: env, Stdout: w, Stderr: w})
-		if err := errors.Join(err, w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(err, w.Close()))
 		_ = r.SetReadDeadline(time.Now().Add(patience))
 		var out strings.Builder
 		if _, err := (&copier{r}).WriteTo(&out); err != nil {
@@ -347,9 +308,7 @@ func TestProgramSeesNothingOfTheSupervisor(t *testing.T) {
 func ignoredHere(t *testing.T) string {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for line := range strings.Lines(string(status)) {
 		if strings.HasPrefix(line, "SigIgn:") {
 			return strings.TrimSpace(line)

@@ -11,6 +11,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // An init in a container reaps what is orphaned, and passes on signals and the supervisor's code.
@@ -21,16 +22,10 @@ func TestPID1ReapsAndPassesTheCodeOn(t *testing.T) {
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID, Pdeathsig: unix.SIGKILL}
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	buf := make([]byte, 16)
 	if n, err := out.Read(buf); err != nil || string(buf[:n]) != "ready\n" {
 		t.Fatalf("%q %v", buf[:n], err)
@@ -39,9 +34,7 @@ func TestPID1ReapsAndPassesTheCodeOn(t *testing.T) {
 	deadline := time.Now().Add(patience)
 	for zombies := 1; zombies > 0; {
 		all, err := box.Processes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		zombies = 0
 		for _, s := range box.Descendants(all, cmd.Process.Pid) {
 			if s.State == 'Z' {
@@ -53,9 +46,7 @@ func TestPID1ReapsAndPassesTheCodeOn(t *testing.T) {
 		}
 		wire.PollOne(-1, 0, time.Millisecond)
 	}
-	if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Process.Signal(unix.SIGUSR1))
 	asked := time.Now()
 	err = cmd.Wait()
 	if took := time.Since(asked); took > patience {

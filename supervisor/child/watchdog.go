@@ -132,7 +132,8 @@ func (w *watchdog) share(ctx context.Context, d *device.Device) error {
 	seq := w.guardians.pair.State.Feed(wire.Now(), d.Timeout, d.File)
 	unlock()
 	if d.Permanent {
-		w.guardians.words.add(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): it resets the machine some time after this supervisor stops")
+		w.guardians.words.add(w.guardians.log.Warn,
+			"the watchdog cannot be disarmed any more (nowayout): it resets the machine some time after this supervisor stops")
 	}
 	if err := w.guardians.answered(ctx, seq); err != nil {
 		w.mayDisarm()

@@ -14,6 +14,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 const (
@@ -60,9 +61,7 @@ type fakeWatchdog struct {
 func newFakeWatchdog(t *testing.T, dir string) *fakeWatchdog {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "watchdog"), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	d := &fakeWatchdog{t: t, fed: map[byte]int{}, changed: make(chan struct{})}
 	go func() {
@@ -217,13 +216,9 @@ func TestWatchdogIsDisarmedAtACleanStop(t *testing.T) {
 	p := newPuppet(t, box.KindWalk)
 	d, _ := p.armed(time.Minute)
 	d.fedAnew(1)
-	if err := p.in.(io.Closer).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.in.(io.Closer).Close())
 	d.disarmed(1)
-	if err := p.cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, p.cmd.Wait())
 }
 
 // Where nothing is to run, a look at the device leaves it as it was, if it can be left.
@@ -324,9 +319,7 @@ func TestWatchdogIsFedOnForAFrozenSupervisorOnceTheTreeIsDead(t *testing.T) {
 		freeze(t, p.cmd.Process.Pid)
 		p.dead()
 		d.await("past the lease's end", func() bool { return d.resetAt > deadline+fakeAfter+2*fakeTimeout })
-		if err := unix.Kill(p.cmd.Process.Pid, unix.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Kill(p.cmd.Process.Pid, unix.SIGCONT))
 		p.do(command{Do: "end", Name: "a"})
 		d.disarmed(1)
 	})

@@ -40,12 +40,14 @@ func addressCommand() *cobra.Command {
 				return do(ctx)
 			},
 		}
-		one.Flags().Func("ip", "the address, and the length of its network; what belongs to it is given before", func(word string) (err error) {
-			a.Prefix, err = netip.ParsePrefix(word)
-			all = append(all, &address.Keeper{Address: a, Every: announce})
-			return err
-		})
-		one.Flags().StringVar(&a.Device, "device", "", "the device (default: whose network holds the address, or that of the default route)")
+		one.Flags().Func("ip", "the address, and the length of its network; what belongs to it is given before",
+			func(word string) (err error) {
+				a.Prefix, err = netip.ParsePrefix(word)
+				all = append(all, &address.Keeper{Address: a, Every: announce})
+				return err
+			})
+		one.Flags().StringVar(&a.Device, "device", "",
+			"the device (default: whose network holds the address, or that of the default route)")
 		_ = one.MarkFlagRequired("ip") // it is there
 		cmd.AddCommand(one)
 		return one

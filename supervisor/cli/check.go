@@ -69,12 +69,13 @@ func checkCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.file, "config", config.DefaultFile, "the file")
 	flags.StringVar(&f.node, "node", "", "read the file as this `node` does (default: the one that the file names, or the hostname)")
-	complete(cmd, "node", none)
 	flags.BoolVar(&f.effective, "effective", false, "print the config with all defaults filled in")
 	flags.BoolVar(&f.asJSON, "json", false, "print the verdict, or with --effective the config, as JSON")
 	flags.BoolVar(&f.elsewhere, "elsewhere", false, "leave out what this machine has or lacks: the file is for another one")
 	flags.BoolVar(&f.repair, "repair-acl", false, "then let only the credentials in zookeeper.auth change the znodes below the root")
-	flags.BoolVar(&f.zk, "zk", false, "then ask the ZooKeeper servers of the file (without one: of UNDERSTUDY_ZK), one by one, and tell what their setup means for failovers")
+	flags.BoolVar(&f.zk, "zk", false,
+		"then ask the ZooKeeper servers of the file (without one: of UNDERSTUDY_ZK), one by one, "+
+			"and tell what their setup means for failovers")
 	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of config files, and read no file")
 	return cmd
 }
@@ -123,7 +124,8 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%d of %s were open to others\n", len(r.Repaired), count(r.Seen, "znode"))
 		if len(r.Refused) > 0 {
-			return fmt.Errorf("cannot repair %s, which belong to other credentials: %s", count(len(r.Refused), "znode"), strings.Join(r.Refused, ", "))
+			return fmt.Errorf("cannot repair %s, which belong to other credentials: %s", count(len(r.Refused), "znode"),
+				strings.Join(r.Refused, ", "))
 		}
 		return nil
 	})
@@ -162,7 +164,8 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 	case f.effective: // what is read from a pipe is a config or nothing
 		f.remark(complaints, r.Faults, warnings)
 	case f.asJSON:
-		v := verdict{OK: r.Config != nil, Files: r.Files.Config, Faults: remarks(r.Faults), Warnings: remarks(warnings), Notes: []string{}, ZooKeeper: looked}
+		v := verdict{OK: r.Config != nil, Files: r.Files.Config, Faults: remarks(r.Faults), Warnings: remarks(warnings), Notes: []string{},
+			ZooKeeper: looked}
 		if r.Config != nil {
 			v.Services = len(r.Config.Services)
 			v.Notes = append(f.notes(r.Config), f.unnamed(r)...)
@@ -175,7 +178,8 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 		f.remark(out, r.Faults, warnings)
 		if r.Config != nil {
 			if len(r.Config.Services) == 0 {
-				fmt.Fprintln(out, "warning: there are no services: nothing runs with this file, and a supervisor that has services keeps its previous config")
+				fmt.Fprintln(out, "warning: there are no services: nothing runs with this file, "+
+					"and a supervisor that has services keeps its previous config")
 			}
 			fmt.Fprintf(out, "ok: %s in %s\n", count(len(r.Config.Services), "service"), count(len(r.Files.Config), "file"))
 			for _, note := range append(f.notes(r.Config), f.unnamed(r)...) {
@@ -199,7 +203,8 @@ func (f *checkFlags) ensemble(ctx context.Context, out io.Writer, named string) 
 	}
 	looked := lookAt(ctx, c, true)
 	if f.asJSON {
-		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{}, Notes: f.notes(c), ZooKeeper: looked}
+		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{}, Notes: f.notes(c),
+			ZooKeeper: looked}
 		if err := writeJSON(out, v); err != nil {
 			return err
 		}
@@ -254,7 +259,8 @@ func (f *checkFlags) notes(c *config.Config) []string {
 			dirs = append(dirs, r.StateDir)
 		}
 		if file := supervisor.Unfound(here, name, dirs...); file != "" {
-			notes = append(notes, fmt.Sprintf("zookeeper.name: %s was left on this host for %s under another name, and is not found under this one", file, name))
+			notes = append(notes, fmt.Sprintf("zookeeper.name: %s was left on this host for %s under another name, "+
+				"and is not found under this one", file, name))
 		}
 	}
 	return notes
@@ -266,7 +272,8 @@ func (f *checkFlags) unnamed(r config.LoadResult) []string {
 	if f.node == "" || len(all) == 0 || slices.Contains(all, f.node) {
 		return nil
 	}
-	return []string{fmt.Sprintf("--node: the file does not name %s, but %s%s", f.node, strings.Join(all, ", "), config.DidYouMean(f.node, all))}
+	return []string{fmt.Sprintf("--node: the file does not name %s, but %s%s", f.node, strings.Join(all, ", "),
+		config.DidYouMean(f.node, all))}
 }
 
 // exposed says what others than the credentials may change in ZooKeeper, as far as it can be asked quickly. It is not, where the file
@@ -275,13 +282,14 @@ func (f *checkFlags) exposed(c *config.Config) string {
 	if c.ZooKeeper.Auth == nil || f.repair { // which tells more
 		return ""
 	}
-	return briefly(context.Background(), &clusterFlags{Config: f.file}, quickly, func(ctx context.Context, c *control.Cluster) (string, error) {
-		note, err := c.Exposed(ctx)
-		if note != "" {
-			err = nil // what was found until it failed
-		}
-		return note, err
-	})
+	return briefly(context.Background(), &clusterFlags{Config: f.file}, quickly,
+		func(ctx context.Context, c *control.Cluster) (string, error) {
+			note, err := c.Exposed(ctx)
+			if note != "" {
+				err = nil // what was found until it failed
+			}
+			return note, err
+		})
 }
 
 func (f *checkFlags) remark(out io.Writer, faults, warnings config.Faults) {

@@ -15,6 +15,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/service"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestCheckSaysThatAFileIsSound(t *testing.T) {
@@ -45,9 +46,7 @@ testdata/faulty.yaml:5:19: services.redis.stop_timeout: "10" has no unit: write 
 func TestWarningChangesNoExitCode(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "u.yaml")
 	text := "node: n\nzookeeper: {servers: [zk1], trusted_network: true}\nservices:\n  s:\n    command: no-such-program\n    health: {interval: 1s}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	code, out, errs := says(t, "check", "--config", file)
 	want := "warning: " + file + ":6:13: services.s.health: has no effect without a way to check: add exec:, http: or tcp:\n" +
 		"warning: " + file + ":5:14: services.s.command: \"no-such-program\" is not in PATH (on this machine)\n" +
@@ -69,9 +68,7 @@ func TestCheckAndStatusNoteOnceWhatStrangersCanDo(t *testing.T) {
 		"{servers: [zk1], auth: {scheme: digest, file: /dev/null}, trusted_network: true}": "",
 	} {
 		file := filepath.Join(t.TempDir(), "u.yaml")
-		if err := os.WriteFile(file, []byte("node: n\nzookeeper: "+zookeeper+"\nservices: {}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte("node: n\nzookeeper: "+zookeeper+"\nservices: {}\n"), 0o600))
 		code, out, _ := says(t, "check", "--elsewhere", file)
 		if told := strings.Count(out, "note: any client that reaches the ZooKeeper servers can"); code != 0 || (told == 1) != (want != "") || !strings.HasSuffix(out, want) {
 			t.Errorf("%s: code %d, %d notes\n%s", zookeeper, code, told, out)
@@ -87,9 +84,7 @@ func TestCheckAndStatusNoteOnceWhatStrangersCanDo(t *testing.T) {
 func TestCheckNotesANodeThatTheFileDoesNotName(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "u.yaml")
 	text := "zookeeper: {servers: [zk1], trusted_network: true}\nservices: {s: {command: [sleep, '1'], nodes: {db-1: {priority: 1}}}}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	const note = `note: --node: the file does not name db-2, but db-1 (did you mean "db-1"?)`
 	for node, want := range map[string]bool{"db-1": false, "db-2": true} {
 		if code, out, _ := says(t, "check", "--node", node, file); code != 0 || strings.Contains(out, note) != want {
@@ -138,9 +133,7 @@ func TestEffectiveConfigIsTheSameConfig(t *testing.T) {
 			t.Errorf("no default is filled in:\n%s", out)
 		}
 		file := filepath.Join(t.TempDir(), "effective.yaml")
-		if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(out), 0o600))
 		got := config.Read(file, "")
 		if got.Err() != nil {
 			t.Fatal(got.Err())
@@ -157,9 +150,7 @@ func TestCheckReadsTheFileAsOneNodeAndFindsTheErrorsOfAll(t *testing.T) {
 		t.Helper()
 		text := "zookeeper: {servers: [localhost]}\nnode: {n1: {http: {listen: \"127.0.0.1:8437\"}}}\n" +
 			"services:\n  s: {command: [\"true\"], env: {A: all}, nodes: {n1: {" + one + ", env: {B: own}}}}\n"
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	write("priority: 7")
 	for node, want := range map[string][]string{
@@ -192,9 +183,7 @@ func TestSecretIsNeverShown(t *testing.T) {
 	write := func(name, text string) string {
 		t.Helper()
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, []byte(text), 0o644))
 		return name
 	}
 	secret, env := write("zk", "me:hunter2"), write("env", "PASSWORD=hunter2\nhunter2\n")
@@ -221,9 +210,7 @@ func TestSecretIsNeverShown(t *testing.T) {
 
 func TestSchemaIsPrintedWithoutAFile(t *testing.T) {
 	shipped, err := os.ReadFile("../../packaging/understudy.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	code, out, errs := says(t, "check", "--schema", "--config", "/nowhere")
 	if code != 0 || out != string(shipped) || errs != "" {
 		t.Errorf("code %d, %d bytes, %q", code, len(out), errs)
@@ -239,9 +226,7 @@ func TestCheckFailsWhereRunWould(t *testing.T) {
 		"zookeeper: {servers: [127.0.0.1:1]}\nnode: {n: {fencing: {agent: {listen: \":1\", secret_file: " + gone + "}}}}\n": ":3:57: node.n.fencing.agent.secret_file: ",
 	} {
 		file := filepath.Join(t.TempDir(), "u.yaml")
-		if err := os.WriteFile(file, []byte("services: {s: {command: sh}}\n"+keys), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte("services: {s: {command: sh}}\n"+keys), 0o600))
 		code, out, _ := says(t, "check", "--node", "n", file)
 		if code != 2 || strings.Count(out, gone+": no such file or directory") != 1 || !strings.Contains(out, file+at+gone) {
 			t.Errorf("%s: code %d\n%s", keys, code, out)
@@ -262,9 +247,7 @@ func TestCheckNamesWhatIsNotFoundUnderAnotherName(t *testing.T) {
 	check := func(name string) string {
 		t.Helper()
 		text := "node: n\nzookeeper: {servers: [zk1], root: /r" + name + ", trusted_network: true}\nservices:\n  s: {command: /bin/true}\n  other: {command: /bin/true}\n"
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		_, out, _ := says(t, "check", "--config", file)
 		return out
 	}

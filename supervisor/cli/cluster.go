@@ -30,8 +30,6 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Root, "root", "", "`path` in ZooKeeper that holds all data (default /understudy)")
 	cmd.Flags().StringVar(&f.Config, "config", "", "take servers, root and credentials from a config `file`")
 	f.set = cmd.Flags()
-	complete(cmd, "zk", none)
-	complete(cmd, "root", none)
 }
 
 // given tells whether the servers were named on the command line, and not by the environment.

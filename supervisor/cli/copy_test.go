@@ -9,23 +9,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 func TestTheBinaryIsCopiedOverOneThatRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "understudy")
-	if err := os.WriteFile(file, []byte("older"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(file, file+".runs"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("older"), 0o600))
+	must.OK(t, os.Link(file, file+".runs"))
 	if code := Main("test", "", []string{"copy", file}); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	want, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got, err := os.ReadFile(file)
 	if info, _ := os.Stat(file); err != nil || !bytes.Equal(got, want) || info.Mode() != 0o755 {
 		t.Errorf("%d bytes of %d, %v, %v", len(got), len(want), info.Mode(), err)
@@ -43,9 +39,7 @@ func TestACopyLeavesAndFollowsNothing(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	err := errors.Join(os.WriteFile(at("victim"), []byte("mine"), 0o600), os.Symlink("victim", at("understudy.part")), os.Mkdir(at("folder"), 0o755))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if code, _, errs := says(t, "copy", at("understudy")); code != 0 {
 		t.Errorf("%d %s", code, errs)
 	}
@@ -57,18 +51,12 @@ func TestACopyLeavesAndFollowsNothing(t *testing.T) {
 		t.Errorf("%d %s", code, errs)
 	}
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: limit.Max}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: limit.Max}))
 	err = copySelf(at("full"))
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	if err == nil {
 		t.Error("there was no room for it")
 	}

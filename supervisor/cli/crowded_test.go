@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // A limit of open files that does not suffice for all services is told by check, and by what the log and the status warn of.
@@ -16,9 +18,7 @@ func TestTooFewOpenFilesAreTold(t *testing.T) {
 	const inner = "UNDERSTUDY_TEST_INNER"
 	if os.Getenv(inner) == "" {
 		exe, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		cmd := exec.Command("sh", "-c", `ulimit -n 136 && exec "$0" "$@"`, exe, "-test.run", "^"+t.Name()+"$", "-test.v")
 		cmd.Env = append(os.Environ(), inner+"=1")
 		if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "--- PASS") {
@@ -32,9 +32,7 @@ func TestTooFewOpenFilesAreTold(t *testing.T) {
 		for i := range services {
 			text += fmt.Sprintf("  s%d: {command: [/bin/true]}\n", i)
 		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		const told = "open files, 136, suffices for 5 of 6 services: raise it to 146"
 		if code, out, errs := says(t, "check", "--config", file); code != 0 || strings.Contains(out+errs, told) != want {
 			t.Errorf("check says, of %d services: %s%s", services, out, errs)

@@ -96,7 +96,8 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 }
 
 func writeReport(w io.Writer, to screen, r demo.Measurements) error {
-	columns := []column{{head: "FAILURE OF THE ACTIVE NODE"}, {head: "FROM -> TO"}, {head: "NOTHING RAN", right: true}, {head: "TWO RAN", right: true}}
+	columns := []column{{head: "FAILURE OF THE ACTIVE NODE"}, {head: "FROM -> TO"}, {head: "NOTHING RAN", right: true},
+		{head: "TWO RAN", right: true}}
 	rows := make([]row, 0, len(r.Faults))
 	for _, f := range r.Faults {
 		overlap := "never"

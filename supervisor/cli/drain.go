@@ -29,7 +29,8 @@ func drainCommand() *cobra.Command {
 		Use:   "drain NODE",
 		Short: "Move all services away from a node, and keep it out (maintenance)",
 		Long: "The node moves its services to other nodes, as in a switchover, and takes none until `understudy undrain NODE`. That\n" +
-			"stays so when its supervisor, or its host, is restarted. The drain is refused while a service there is paused, or if no other\n" +
+			"stays so when its supervisor, or its host, is restarted. " +
+			"The drain is refused while a service there is paused, or if no other\n" +
 			"node can take one (--force drains all the same).",
 		Example: "  understudy drain db-1 --wait --reason disks --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one node"),
@@ -52,12 +53,11 @@ func drainCommand() *cobra.Command {
 	}
 	v.register(cmd, "the outcome")
 	v.patient(cmd)
-	cmd.ValidArgsFunction = v.nodes(func(s control.Status, node string) bool { return !s.IsDrained(node) })
+	cmd.ValidArgsFunction = v.nodes
 	flags := cmd.Flags()
 	flags.BoolVar(&wait, "wait", false, "wait until nothing is active there")
 	flags.BoolVar(&d.Force, "force", false, "even if no other node can take a service, which then stops, or if the node is unknown")
 	flags.StringVar(&d.Why, "reason", "", "`text` that other operators see as the reason")
-	complete(cmd, "reason", none)
 	return cmd
 }
 
@@ -125,7 +125,7 @@ func undrainCommand() *cobra.Command {
 		},
 	}
 	v.register(cmd, "the outcome")
-	cmd.ValidArgsFunction = v.nodes(control.Status.IsDrained)
+	cmd.ValidArgsFunction = v.nodes
 	return cmd
 }
 
@@ -141,8 +141,10 @@ func forgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget SERVICE | NODE",
 		Short: "Remove what is in no config any more from ZooKeeper",
-		Long: "Removes the history and orders of a service that no node has any more, so that `status` does not show it, or the order that\n" +
-			"drains a node that does not exist any more. The other nodes no longer wait for what that node's copies of replicated services\n" +
+		Long: "Removes the history and orders of a service that no node has any more, so that `status` does not show it, " +
+			"or the order that\n" +
+			"drains a node that does not exist any more. The other nodes no longer wait for what that " +
+			"node's copies of replicated services\n" +
 			"would report. It is refused while a node has the service, or its program may still run, and while the node is connected.",
 		Example: "  understudy forget olddb --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service or node"),
@@ -157,6 +159,6 @@ func forgetCommand() *cobra.Command {
 		},
 	}
 	v.register(cmd, "the outcome")
-	cmd.ValidArgsFunction = v.forgettable
+	cmd.ValidArgsFunction = v.services
 	return cmd
 }

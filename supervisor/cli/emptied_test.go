@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor"
+	"understudy/supervisor/testbed/must"
 )
 
 // A file that was cut off while it was written, as on a full disk, is no order to stop what it had. That is `systemctl reload`, or a file that
@@ -56,9 +57,7 @@ func TestAnEmptiedFileStopsNothing(t *testing.T) {
 					} else if err == nil {
 						err = os.WriteFile(at, []byte(text), 0o600)
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 				}
 			}
 			put(here)
@@ -67,9 +66,7 @@ func TestAnEmptiedFileStopsNothing(t *testing.T) {
 			flags.register(cmd)
 			flags.cluster.Config = filepath.Join(dir, "u.yaml")
 			l, err := flags.file(cmd, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			changes := make(chan supervisor.Change, 1)
 			f := &follower{flags: &flags, cmd: cmd, log: hclog.NewNullLogger(), changes: changes, first: l.Config, last: l.Config}
 			f.sum, f.files = l.sum, l.files

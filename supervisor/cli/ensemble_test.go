@@ -17,14 +17,13 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
+	"understudy/supervisor/testbed/must"
 )
 
 func zookeeperFile(t *testing.T, servers string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "u.yaml")
-	if err := os.WriteFile(file, []byte("node: n\nzookeeper: {servers: ["+servers+"], trusted_network: true}\nservices: {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("node: n\nzookeeper: {servers: ["+servers+"], trusted_network: true}\nservices: {}\n"), 0o600))
 	return file
 }
 
@@ -89,9 +88,7 @@ func TestCheckLooksAtZooKeeperWithoutAConfig(t *testing.T) {
 func TestCheckWarnsOfNodesWhoseLeasesDiffer(t *testing.T) {
 	one := emptyCluster(t)
 	conn, _, err := zk.Connect([]string{one}, 4*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	for _, path := range []string{"/understudy", "/understudy/nodes", "/understudy/nodes/a", "/understudy/nodes/b"} {
 		data := fmt.Sprintf(`{"lease_ms":%d}`, 1000*len(path)+int(path[len(path)-1]))
@@ -109,9 +106,7 @@ func TestCheckWarnsOfNodesWhoseLeasesDiffer(t *testing.T) {
 func TestCheckWarnsOfPositionsThatAreTooFewForTheKnownCopies(t *testing.T) {
 	one := emptyCluster(t)
 	conn, _, err := zk.Connect([]string{one}, 4*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	known := (election.Paths{Root: "/understudy", Service: "redis"}).Known()
 	made := ""
@@ -122,13 +117,9 @@ func TestCheckWarnsOfPositionsThatAreTooFewForTheKnownCopies(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("../../examples/redis-replicated.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	file := filepath.Join(t.TempDir(), "u.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "127.0.0.1:2181", one)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "127.0.0.1:2181", one)), 0o600))
 	for _, node := range []string{"db-1", "db-2", "db-3", "db-4"} {
 		if _, err := conn.Create(known+"/"+node, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)

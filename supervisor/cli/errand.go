@@ -12,14 +12,16 @@ import (
 
 func restartCommand() *cobra.Command {
 	return errandCommand("restart", "Restart the program on its node",
-		"The lock is kept, so no other node takes over while it restarts. The primary of a replicated service gives it back, and is promoted\n"+
+		"The lock is kept, so no other node takes over while it restarts. "+
+			"The primary of a replicated service gives it back, and is promoted\n"+
 			"again if its copy has all data. --node restarts the copy on another node.",
 		"has been restarted", (*control.Cluster).Restart)
 }
 
 func reloadCommand() *cobra.Command {
 	return errandCommand("reload", "Send the program its reload signal",
-		"The signal is reload_signal of its config, SIGHUP by default. If it ends the program within 1 s, or reload_check fails before it,\n"+
+		"The signal is reload_signal of its config, SIGHUP by default. "+
+			"If it ends the program within 1 s, or reload_check fails before it,\n"+
 			"the exit code is 1. --node sends it to the copy of a replicated service on another node.",
 		"was sent its reload signal", (*control.Cluster).Reload)
 }
@@ -47,7 +49,7 @@ func errandCommand(verb, short, long, done string, do func(*control.Cluster, con
 	}
 	v.registerErrand(cmd)
 	cmd.Flags().StringVar(&node, "node", "", "whose copy of a replicated service: that `node`'s (default: the primary's)")
-	complete(cmd, "node", v.members(func(control.ServiceStatus, control.MemberStatus) bool { return true }))
+	v.completeNodes(cmd, "node")
 	return cmd
 }
 
@@ -58,8 +60,10 @@ func recloneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reclone SERVICE --node NODE",
 		Short: "Make a copy of a replicated service again from the primary",
-		Long: "NODE's program is stopped, and its `reclone` command replaces its data by the primary's. Then it starts, and follows again.\n" +
-			"The command returns when the copy has the primary's data. If it takes longer than --timeout, a clone that has begun goes on.\n" +
+		Long: "NODE's program is stopped, and its `reclone` command replaces its data by the primary's. " +
+			"Then it starts, and follows again.\n" +
+			"The command returns when the copy has the primary's data. " +
+			"If it takes longer than --timeout, a clone that has begun goes on.\n" +
 			"On a terminal you type the node's name again, unless you give --yes.",
 		Example: "  understudy reclone db --node db-2 --timeout 1h --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
@@ -80,7 +84,7 @@ func recloneCommand() *cobra.Command {
 	}
 	v.registerErrand(cmd)
 	cmd.Flags().StringVar(&node, "node", "", "the `node` whose copy is replaced")
-	complete(cmd, "node", v.members(func(s control.ServiceStatus, m control.MemberStatus) bool { return m.Node != s.Active }))
+	v.completeNodes(cmd, "node")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for the node's name on a terminal")
 	cmd.Flags().BoolVar(&force, "force", false, "even if no other copy has the primary's data")
 	return cmd

@@ -15,7 +15,8 @@ func explainCommand(operations string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain WORDS",
 		Short: "Tell what a symptom or a line of the log means, and what to do",
-		Long: "Prints the rows of operations.md that fit best: what the words mean, and what to do. The words may be a whole line of the log\n" +
+		Long: "Prints the rows of operations.md that fit best: what the words mean, and what to do. " +
+			"The words may be a whole line of the log\n" +
 			"or of `understudy status`, or a part of one.",
 		Example: `  understudy explain "the program is not proved dead"`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -49,7 +50,6 @@ func explainCommand(operations string) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: none,
 	}
 }
 
@@ -62,7 +62,8 @@ var (
 	telling    = regexp.MustCompile(`[\p{L}\p{N}]{4,}`) // words that are more than "the" and "is"
 )
 
-// explained are the rows that share the most words with a text: those of a literal in it that is in the text whole, or else of what they are about.
+// explained are the rows that share the most words with a text: those of a literal in it that is in the text whole, or else of what they
+// are about.
 func explained(operations, text string) (best []explanation) {
 	text = strings.ToLower(text)
 	said := telling.FindAllString(text, -1)

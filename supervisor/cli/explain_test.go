@@ -4,14 +4,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // The rows are those of the page that the binary has.
 func TestALineOfTheLogIsExplained(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for text, want := range map[string]string{
 		`2026-11-29T22:25:57Z [ERROR] understudy: takeover blocked: the previous node's program is not proved dead: service=db`:                      "`takeover blocked: ",
 		"DOWN: no node can run it now. a cannot take it":                                                                                             "`DOWN: no node can run it now`",

@@ -28,7 +28,8 @@ func fenceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fence",
 		Short: "Resolve a blocked takeover",
-		Long: "Resolves a takeover that waits because nothing proves that the program on another node is dead, or that processes on this host are.\n" +
+		Long: "Resolves a takeover that waits because nothing proves that the program on another node is dead, " +
+			"or that processes on this host are.\n" +
 			"`understudy status` gives the command that is needed.",
 		Example: "  understudy fence confirm db --node db-1",
 		Args:    subcommand,
@@ -46,12 +47,15 @@ func confirmCommand() *cobra.Command {
 		Use:   "confirm SERVICE --node NODE",
 		Short: "Confirm that a node's program is dead",
 		Long: "Confirms that the program of SERVICE on NODE is dead: you have seen the host without power, or no process of it is left.\n" +
-			"If it did more than run, such as mount a file system, you have looked at that, too: the command asks for it, or takes --effects-gone.\n" +
+			"If it did more than run, such as mount a file system, you have looked at that, too: " +
+			"the command asks for it, or takes --effects-gone.\n" +
 			"The record of NODE is then deleted, and another node may become active at once. If you are wrong, two copies run.\n" +
 			"`understudy status` shows whether there is a death to confirm.\n\n" +
 			"On a terminal you type the node's name again, unless you give --yes. The command refuses while ZooKeeper keeps the session\n" +
-			"that started the program, and while a supervisor of that host is connected and sees the program alive. It asks NODE's agent, " +
-			"if the config has the keys for that: the agent kills what is left, and the command refuses if that fails, unless you give --force.",
+			"that started the program, and while a supervisor of that host is connected and sees the program alive. " +
+			"It asks NODE's agent, " +
+			"if the config has the keys for that: the agent kills what is left, and the command refuses if that fails, " +
+			"unless you give --force.",
 		Example: "  understudy fence confirm db --node db-1 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,7 +99,7 @@ func confirmCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for the node's name on a terminal")
 	cmd.Flags().BoolVar(&gone, "effects-gone", false, "what the program did beside its processes, such as a mount, is gone too")
 	cmd.Flags().BoolVar(&force, "force", false, "confirm even if the node's agent answers that the program is alive, or without asking it")
-	complete(cmd, "node", v.suspects)
+	v.completeNodes(cmd, "node")
 	return cmd
 }
 
@@ -167,7 +171,8 @@ func (v *visit) agentOf(service string) func(context.Context, election.BreadCrum
 		ctx, cancel := context.WithTimeout(ctx, min(agentPatience, v.timeout/2))
 		defer cancel()
 		err = agent.Method{Keys: keys}.Fence(ctx, fencing.Target{
-			Service: service, Node: b.Node, Host: b.Host, Machine: b.Machine, Boot: b.Boot, Token: token, Address: b.Agent, Session: b.Session, Tree: b.Tree, Survive: b.Survive,
+			Service: service, Node: b.Node, Host: b.Host, Machine: b.Machine, Boot: b.Boot, Token: token,
+			Address: b.Agent, Session: b.Session, Tree: b.Tree, Survive: b.Survive,
 			By: fencing.Claimant{Node: operator(), Token: token + 1}, // as the next activation would
 		})
 		return errors.Is(err, fencing.ErrAlive), err

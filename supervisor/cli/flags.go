@@ -42,7 +42,8 @@ var keyFlags = map[string]string{
 	"node": "--node", "zookeeper.servers": "--zk", "zookeeper.root": "--root", "zookeeper.lease": "--lease", "http.listen": "--http",
 	"log.level": "--log-level", "log.format": "--log-format", "fencing.agent.listen": "--agent-listen", "fencing.agent": "--agent-secret",
 	"fencing.agent.secret_file": "--agent-secret", "grace_delay": "--grace", "stop_signal": "--stop-signal",
-	"stop_timeout": "--stop-timeout", "restart.policy": "--restart", "election": "--election", "contain": "--contain", "command": "COMMAND", "": "--service",
+	"stop_timeout": "--stop-timeout", "restart.policy": "--restart", "election": "--election", "contain": "--contain",
+	"command": "COMMAND", "": "--service",
 }
 
 // inFlags names the flags instead of the keys of a config that was made of flags.

@@ -77,7 +77,8 @@ func (f *follower) run(ctx context.Context) error {
 	watched := map[string]bool{}
 	f.watch(watcher, watched, f.files)
 	r := config.Read(f.flags.cluster.Config, f.flags.node)
-	if f.watch(watcher, watched, r.Files) || r.Sum != f.sum || f.hurried { // changed between the start and the watching, or not looked at well
+	// Changed between the start and the watching, or not looked at well.
+	if f.watch(watcher, watched, r.Files) || r.Sum != f.sum || f.hurried {
 		f.reload(ctx, watcher, watched, false)
 	}
 	var due <-chan time.Time
@@ -85,7 +86,8 @@ func (f *follower) run(ctx context.Context) error {
 	for {
 		select {
 		case ev := <-events:
-			if !watched[ev.Name] && !f.looked[ev.Name] && !f.matter[ev.Name] && !f.matter[filepath.Dir(ev.Name)] { // as a log beside the config
+			// As a log beside the config.
+			if !watched[ev.Name] && !f.looked[ev.Name] && !f.matter[ev.Name] && !f.matter[filepath.Dir(ev.Name)] {
 				continue
 			}
 			if ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
@@ -206,7 +208,8 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		change.Services = services(c, false, f.keys)
 		change.Warnings = tellDangers(f.log, f.warned, l.warnings)
 	}
-	same := change.Fault == f.fault && (err != nil || reflect.DeepEqual(f.last, c) && slices.Equal(f.warned, change.Warnings) && f.sum == l.sum)
+	same := change.Fault == f.fault &&
+		(err != nil || reflect.DeepEqual(f.last, c) && slices.Equal(f.warned, change.Warnings) && f.sum == l.sum)
 	if same && !asked {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor"
+	"understudy/supervisor/testbed/must"
 )
 
 // Who logs into the config's directory does not have a thousand services read with each line.
@@ -21,23 +22,17 @@ func TestALogBesideTheConfigDoesNotHaveItRead(t *testing.T) {
 	text := "zookeeper: {servers: [zk]}\nhttp: {token_file: " + token + "}\nservices:\n  s: {command: [true]}\n"
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	write(file, text)
 	write(token, "secret")
-	if err := os.Link(file, elsewhere); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Link(file, elsewhere))
 	var flags runFlags
 	cmd := &cobra.Command{}
 	flags.register(cmd)
 	flags.cluster.Config = file
 	l, err := flags.file(cmd, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	changes := make(chan supervisor.Change, 1)
 	f := &follower{flags: &flags, cmd: cmd, log: hclog.NewNullLogger(), changes: changes, first: l.Config, last: l.Config, sum: l.sum, files: l.files, looked: l.looked}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 const other = 4711 // a user who is not root
@@ -28,9 +29,7 @@ func foreign(t *testing.T) (at func(string) string, server string, calls func() 
 	put(t, at("ocf/resource.d/test/Agent"), "#!/bin/sh\necho agent $1 >>"+at("called")+"\n"+
 		"echo '<resource-agent><parameters><parameter name=\"x\"/></parameters></resource-agent>'\n", 0o755)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var came atomic.Int64
 	done := make(chan struct{})
 	go func() {
@@ -53,9 +52,7 @@ func foreign(t *testing.T) (at func(string) string, server string, calls func() 
 func put(t *testing.T, name, text string, mode os.FileMode) {
 	t.Helper()
 	for _, err := range []error{os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), mode), os.Chmod(name, mode)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 }
 
@@ -65,9 +62,7 @@ func TestNothingIsDoneForAConfigThatAnotherUserWrote(t *testing.T) {
 	put(t, at("secret"), "root:of root alone", 0o600)
 	put(t, at("m.yaml"), "node: n\nzookeeper: {servers: ["+server+"], auth: {scheme: digest, file: "+at("secret")+"}}\n"+
 		"services: {s: {processes: [{name: a, ocf: 'test:Agent', params: {x: y}}]}}\n", 0o644)
-	if err := os.Chown(at("m.yaml"), other, other); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chown(at("m.yaml"), other, other))
 	want := at("m.yaml") + " belongs to user 4711, who can change it: chown 0 " + at("m.yaml")
 	tried := 0
 	for words := range configCommands(Root("1", ""), nil) {
@@ -125,12 +120,8 @@ func TestNoAgentIsAskedForAPartOfAnotherUser(t *testing.T) {
 		if code, out, errs := says(t, "check", at("u.yaml")); code != 0 || !strings.Contains(calls(), "agent validate-all") {
 			t.Fatalf("root's own: %d %q %q %q", code, out, errs, calls())
 		}
-		if err := os.Remove(at("called")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(at(theirs), other, other); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Remove(at("called")))
+		must.OK(t, os.Chown(at(theirs), other, other))
 		code, out, errs := says(t, "check", at("u.yaml"))
 		if code != 2 || !strings.Contains(out, at(theirs)+" belongs to user 4711") || strings.Contains(calls(), "agent") {
 			t.Errorf("%s: %d %q %q %q", theirs, code, out, errs, calls())
@@ -142,9 +133,7 @@ func TestNoAgentIsAskedForAPartOfAnotherUser(t *testing.T) {
 func TestAUsersOwnConfigIsHisToUse(t *testing.T) {
 	at, _, _ := foreign(t)
 	put(t, at("m.yaml"), "node: n\nzookeeper: {servers: [127.0.0.1], trusted_network: true}\nservices: {s: {command: [sleep, '1']}}\n", 0o644)
-	if err := os.Chown(at("m.yaml"), other, other); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chown(at("m.yaml"), other, other))
 	t.Setenv("SUDO_UID", "4711")
 	if code, out, errs := says(t, "check", at("m.yaml")); code != 0 {
 		t.Errorf("%d %q %q", code, out, errs)

@@ -58,8 +58,6 @@ func historyCommand() *cobra.Command {
 	cmd.Flags().IntVarP(&number, "number", "n", 20, "how many activations to show; 0: all")
 	cmd.Flags().DurationVar(&since, "since", 0, "leave out what ended longer ago, such as 24h; 0: nothing")
 	cmd.Flags().BoolVar(&unplanned, "unplanned", false, "only activations that ended without an operator's order")
-	complete(cmd, "number", none)
-	complete(cmd, "since", none)
 	return cmd
 }
 

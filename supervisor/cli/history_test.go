@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/must"
 )
 
 func past(prefix string) []control.HistoryEntry {
@@ -23,9 +24,7 @@ func past(prefix string) []control.HistoryEntry {
 func TestHistoryTellsWhenWhereHowLongAndWhy(t *testing.T) {
 	t.Setenv("TZ", "UTC")
 	var b bytes.Buffer
-	if err := writeHistory(&b, screen{width: 80}, past(""), now, false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, writeHistory(&b, screen{width: 80}, past(""), now, false))
 	want := `WHEN         NODE  LASTED   GAP  STARTUP  ENDED               PROOF
 10:03:12     n1     1m01s     -        -  active              its tree on this
                                                               machine is dead

@@ -19,8 +19,9 @@ func serve(c *config.Config, conf supervisor.Config, board *web.Board) *web.Serv
 	}
 	return web.New(web.Config{
 		Listen: c.HTTP.Listen, Node: conf.Node, Host: conf.Host, Hosts: c.HTTP.Hosts, Version: conf.Version, Board: board,
-		Token:       token("http.token_file", c.HTTP.TokenFile, "no client can give orders", conf.Logger),
-		ReadToken:   token("http.read_token_file", c.HTTP.ReadTokenFile, "only clients with the token of http.token_file may look", conf.Logger),
+		Token: token("http.token_file", c.HTTP.TokenFile, "no client can give orders", conf.Logger),
+		ReadToken: token("http.read_token_file", c.HTTP.ReadTokenFile, "only clients with the token of http.token_file may look",
+			conf.Logger),
 		Certificate: certificate(c.HTTP.TLS, conf.Logger),
 		Logger:      conf.Logger.Named("http"),
 		Cluster:     control.NewSharedCluster(client(c, conf.Auth)),

@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/config"
 	"understudy/supervisor/testbed/keytest"
+	"understudy/supervisor/testbed/must"
 )
 
 // A renewed certificate is taken up; one that cannot be read leaves the previous in force.
@@ -26,9 +27,7 @@ func renewedCertificate(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(to, text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	if certificate(nil, hclog.NewNullLogger()) != nil {
 		t.Error("a certificate without files")

@@ -18,8 +18,7 @@ func importCommand() *cobra.Command {
 		Example: "  understudy import redis-server > /etc/understudy/conf.d/redis.yaml\n" +
 			"  understudy import postgresql@15-main\n" +
 			"  understudy import ./my.service",
-		Args:              exactArgs(1, "the name of a unit, as nginx, or its file"),
-		ValidArgsFunction: none,
+		Args: exactArgs(1, "the name of a unit, as nginx, or its file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			unit, err := unitfile.Load("", args[0])
 			if err != nil {

@@ -13,8 +13,8 @@ import (
 	"understudy/supervisor/printable"
 )
 
-// newLog is the supervisor's log, on stderr. systemd's journal knows the time of each line; it is told how grave it is. flush waits, not for
-// long, until all of it is written.
+// newLog is the supervisor's log, on stderr. systemd's journal knows the time of each line; it is told how grave it is. flush waits, not
+// for long, until all of it is written.
 func newLog(c config.Logging) (log hclog.Logger, flush func()) {
 	out := newOutlet(os.Stderr)
 	options := &hclog.LoggerOptions{

@@ -33,18 +33,18 @@ func logsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs SERVICE",
 		Short: "Show the recent output of a service's programs on this node",
-		Long: "Runs tail(1) on the service's log files. Each node has its own: if the service is active on another one, its name is given. The output of " +
+		Long: "Runs tail(1) on the service's log files. Each node has its own: " +
+			"if the service is active on another one, its name is given. The output of " +
 			"a program without a log file goes where the supervisor's own goes. Where that is systemd's journal, journalctl(1) shows it.",
 		Example: "  understudy logs redis\n  understudy logs web -n 1000 --follow",
 		Args:    exactArgs(1, "one service"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.show(cmd.Context(), args[0]) },
 	}
 	f.register(cmd)
-	cmd.ValidArgsFunction = f.configured
+	cmd.ValidArgsFunction = f.services
 	flags := cmd.Flags()
 	flags.IntVarP(&f.lines, "lines", "n", 100, "how many lines")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "then print new lines as they come, also after a rotation, until Ctrl-C")
-	complete(cmd, "lines", none)
 	f.Config, flags.Lookup("config").Usage = config.DefaultFile, "the config `file` (default "+config.DefaultFile+")"
 	return cmd
 }
@@ -56,7 +56,8 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 		if asked := asking.quickStatus(ctx, quickly, service).Services; len(asked) > 0 && asked[0].Active != "" {
 			where = service + " is active on " + asked[0].Active + ". "
 		}
-		return usage("%s%s does not exist, and without a config the output is in the supervisor's own log: see `journalctl`, `docker logs` or `kubectl logs`", where, f.Config)
+		return usage("%s%s does not exist, and without a config the output is in the supervisor's own log: "+
+			"see `journalctl`, `docker logs` or `kubectl logs`", where, f.Config)
 	}
 	c, err := f.read()
 	if err != nil {
@@ -90,7 +91,8 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 		if name == "" {
 			name = fmt.Sprintf("/dev/fd/%d", 3+len(opened))
 			if f.follow || len(s.Processes) > 1 {
-				tell(p.Log.File + " is in a folder that others may change: it is read as " + name + ", and what comes after its next rotation is not shown")
+				tell(p.Log.File + " is in a folder that others may change: it is read as " + name +
+					", and what comes after its next rotation is not shown")
 			}
 		}
 		words, opened = append(words, name), append(opened, file)
@@ -109,9 +111,11 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 // another config.
 func activeElsewhere(s control.ServiceStatus, host, file string) string {
 	if s.Host != "" && s.Host == host {
-		return fmt.Sprintf("%s is active on %s now, another node of this host: name its config with --config if it is not %s", s.Service, s.Active, file)
+		return fmt.Sprintf("%s is active on %s now, another node of this host: name its config with --config if it is not %s", s.Service,
+			s.Active, file)
 	}
-	return fmt.Sprintf("%s is active on %s now, and its output is there: type `understudy logs %s` on %s", s.Service, s.Active, s.Service, s.Active)
+	return fmt.Sprintf("%s is active on %s now, and its output is there: type `understudy logs %s` on %s", s.Service, s.Active, s.Service,
+		s.Active)
 }
 
 // read reads the config that names the files.
@@ -121,7 +125,8 @@ func (f *logsFlags) read() (*config.Config, error) {
 		return nil, usage("--config: %s", oneLine(err))
 	}
 	if len(ignored) > 0 {
-		fmt.Fprintf(os.Stderr, "understudy: warning: %s has %s: %s\n", f.Config, count(len(ignored), "error"), printable.Text(ignored[0].String()))
+		fmt.Fprintf(os.Stderr, "understudy: warning: %s has %s: %s\n", f.Config, count(len(ignored), "error"),
+			printable.Text(ignored[0].String()))
 		f.warned = true
 	}
 	return c, nil
@@ -131,7 +136,8 @@ func (f *logsFlags) read() (*config.Config, error) {
 // later, too: tail opens a log that it follows again after each rotation.
 func (f *logsFlags) open(ctx context.Context, service string, p config.Process) (file *os.File, name string, err error) {
 	if p.Log.File == "" {
-		return nil, "", fmt.Errorf("%s has no log file, its output goes where the supervisor's own goes: `journalctl -t %s -n %d` under systemd", p.Name, service, f.lines)
+		return nil, "", fmt.Errorf("%s has no log file, its output goes where the supervisor's own goes: "+
+			"`journalctl -t %s -n %d` under systemd", p.Name, service, f.lines)
 	}
 	var who safefile.Who // one who is not known is trusted with nothing
 	if account, err := runas.LookupUser(ctx, p.User, p.Group); err == nil {

@@ -9,14 +9,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/child/notify"
+	"understudy/supervisor/testbed/must"
 )
 
 // A program that is about to end waits until it was heard: otherwise its end is seen first, and nobody knows why.
 func TestLastWordsAreHeardBeforeTheEnd(t *testing.T) {
 	s, err := notify.Listen(notify.Config{UID: uint32(os.Geteuid()), Logger: hclog.NewNullLogger()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	name, path, _ := strings.Cut(s.Env(), "=")
 	t.Setenv(name, path)
 	began := time.Now()
@@ -31,8 +30,6 @@ func TestLastWordsAreHeardBeforeTheEnd(t *testing.T) {
 	if took := time.Since(began); err != nil || s.Why() != "no disk" || took < late || took >= heardWithin {
 		t.Errorf("%q is heard after %v: %v", s.Why(), took, err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, s.Close())
 	<-done
 }

@@ -18,7 +18,8 @@ func otherFiles(services []control.ServiceStatus) (lines []string) {
 			if len(v.Files[0]) == 1 {
 				run = "runs"
 			}
-			line := fmt.Sprintf("%s %s another config file than %s: put the same file on every host.", strings.Join(v.Files[0], ", "), run, strings.Join(v.Files[i], ", "))
+			line := fmt.Sprintf("%s %s another config file than %s: put the same file on every host.", strings.Join(v.Files[0], ", "), run,
+				strings.Join(v.Files[i], ", "))
 			if !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
@@ -31,7 +32,8 @@ func otherFiles(services []control.ServiceStatus) (lines []string) {
 func misconfigured(to screen, n control.NodeStatus) []string {
 	if n.Restart {
 		keys, _, _ := strings.Cut(n.Fault, " changed")
-		return to.paintAll(yellow, note(to.width, n.Node+" has a new config. What changed in "+keys+" takes effect when understudy is restarted there."))
+		return to.paintAll(yellow, note(to.width,
+			n.Node+" has a new config. What changed in "+keys+" takes effect when understudy is restarted there."))
 	}
 	lines := to.paintAll(red, note(to.width, n.Node+" keeps its previous config: "+n.Fault+". To see all errors, on "+n.Node+":"))
 	words := []string{"understudy check"}

@@ -11,7 +11,8 @@ import (
 	"understudy/supervisor/mount"
 )
 
-var errHidden = errors.New("programs run in PID namespaces here, which hide mounts from the host and from one another: write contain: cgroup")
+var errHidden = errors.New("programs run in PID namespaces here, which hide mounts from the host and from one another: " +
+	"write contain: cgroup")
 
 // mountCommand has what a service with `mount:` runs (config.Service.Members).
 func mountCommand() *cobra.Command {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -26,9 +27,7 @@ func says(t *testing.T, args ...string) (code int, out, errs string) {
 	var files [2]*os.File
 	for i, name := range []string{"out", "err"} {
 		f, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer f.Close()
 		files[i] = f
 	}
@@ -40,9 +39,7 @@ func says(t *testing.T, args ...string) (code int, out, errs string) {
 			t.Fatal(err)
 		}
 		data, err := io.ReadAll(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(data)
 	}
 	return code, read(files[0]), read(files[1])
@@ -50,9 +47,7 @@ func says(t *testing.T, args ...string) (code int, out, errs string) {
 
 func emptyCluster(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	server := zkfaults.New(zkfaults.Config{})
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }()
@@ -65,9 +60,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 	zk := emptyCluster(t)
 	t.Setenv("UNDERSTUDY_ZK", "")
 	noKey := filepath.Join(t.TempDir(), "u.yaml")
-	if err := os.WriteFile(noKey, []byte("zookeeper: {servers: ["+zk+"], tls: {cert_file: /no/cert, key_file: /no/key}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(noKey, []byte("zookeeper: {servers: ["+zk+"], tls: {cert_file: /no/cert, key_file: /no/key}}\n"), 0o600))
 	for _, c := range []struct {
 		line string
 		code int
@@ -102,7 +95,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"fence kill-local x", 2, "kill-local takes no arguments (see"},
 		{"reexec --pid 1", 2, "--pid 1: no such supervisor"},
 		{"status --timeout 2s --zk 127.0.0.1:1,127.0.0.1:2", 3, "no ZooKeeper server of 127.0.0.1:1, 127.0.0.1:2 answers: connection refused (is"},
-		{"run --wait 0 --log-level error --zk 127.0.0.1:1 --lease 500ms -- true", 75, "at the first try: no ZooKeeper server of 127.0.0.1:1 answers"},
+		{"run --wait 0 --log-level error --zk 127.0.0.1:1 --lease 500ms -- true", 75, "at the first try: see `understudy status"},
 		{"pause db --zk " + zk + " --reason " + strings.Repeat("x", 2000), 2, "--reason is 2000 bytes"},
 		{"demo --nodes 1", 2, "--nodes must be from 2 to 9"},
 		{"demo sleep 1", 2, "after `--`"},
@@ -237,9 +230,7 @@ func TestDevServesUntilItIsInterrupted(t *testing.T) {
 		t.Fatalf("it says %q, %v", words[:n], err)
 	}
 	c, err := net.Dial("tcp", string(addr[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	if _, err := io.WriteString(c, "ruok"); err != nil {
 		t.Fatal(err)
@@ -248,9 +239,7 @@ func TestDevServesUntilItIsInterrupted(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Report(t, <-done)
 }
 
 // Who typed sudo gives an order, and the user that sudo made of it: the environment's word for it is a claim, so it counts as a plain name alone.

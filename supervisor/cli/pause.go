@@ -18,12 +18,15 @@ import (
 func pauseCommand() *cobra.Command {
 	return orderCommand("pause", "Turn automatic takeovers off (maintenance)",
 		"No node becomes active from now on. A running program keeps running: its node restarts it when it fails, and still\n"+
-			"kills it when the lock is lost. But a primary of a replicated service that fails is not promoted again, and no other copy is,\n"+
-			"until the pause ends. Refused while a switchover is in progress. `understudy resume` ends the pause.", true, "Paused", "is paused already")
+			"kills it when the lock is lost. But a primary of a replicated service that fails is not promoted again, "+
+			"and no other copy is,\n"+
+			"until the pause ends. Refused while a switchover is in progress. "+
+			"`understudy resume` ends the pause.", true, "Paused", "is paused already")
 }
 
 func resumeCommand() *cobra.Command {
-	return orderCommand("resume", "Turn automatic takeovers on again", "Nodes can become active again. Where no node is active, one does so at once.", false, "Resumed", "is not paused")
+	return orderCommand("resume", "Turn automatic takeovers on again",
+		"Nodes can become active again. Where no node is active, one does so at once.", false, "Resumed", "is not paused")
 }
 
 // paused is the outcome for one service, as JSON has it.
@@ -89,7 +92,6 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 	cmd.Flags().BoolVar(&all, "all", false, "all services")
 	if pausing {
 		cmd.Flags().StringVar(&why, "reason", "", "`text` that other operators see as the reason")
-		complete(cmd, "reason", none)
 	}
 	return cmd
 }

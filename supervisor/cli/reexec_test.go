@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // Between the first line of main and the supervisor's start lie milliseconds.
@@ -13,9 +15,7 @@ func TestAnOrderToStopIsKeptUntilItCanBeCarriedOut(t *testing.T) {
 	ctx := withImage(context.Background())
 	i := imageOf(ctx)
 	defer i.Hush()
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
 	if again := imageOf(ctx); <-again.Signals != syscall.SIGTERM {
 		t.Error("another one has it")
 	}

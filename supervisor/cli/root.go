@@ -74,8 +74,11 @@ func Root(version, operations string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(runCommand(version), checkCommand(), importCommand(), statusCommand(), historyCommand(), logsCommand(), explainCommand(operations), switchoverCommand(),
-		pauseCommand(), resumeCommand(), stopCommand(), startCommand(), drainCommand(), undrainCommand(), rollCommand(), balanceCommand(), forgetCommand(), restartCommand(), reloadCommand(), recloneCommand(), fenceCommand(), devCommand(), demoCommand(), copyCommand(), versionCommand(version), sweepCommand(), reexecCommand(), goesOnCommand(), addressCommand(), mountCommand(), ocfCommand(), undoCommand())
+	root.AddCommand(runCommand(version), checkCommand(), importCommand(), statusCommand(), historyCommand(), logsCommand(),
+		explainCommand(operations), switchoverCommand(), pauseCommand(), resumeCommand(), stopCommand(), startCommand(),
+		drainCommand(), undrainCommand(), rollCommand(), balanceCommand(), forgetCommand(), restartCommand(), reloadCommand(), recloneCommand(),
+		fenceCommand(), devCommand(), demoCommand(), copyCommand(), versionCommand(version), sweepCommand(), reexecCommand(),
+		goesOnCommand(), addressCommand(), mountCommand(), ocfCommand(), undoCommand())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(helpCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -147,16 +150,6 @@ func helpCommand() *cobra.Command {
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()
-		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
-			if about, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
-				for _, c := range about.Commands() {
-					if c.IsAvailableCommand() {
-						all = append(all, cobra.CompletionWithDesc(c.Name(), c.Short))
-					}
-				}
-			}
-			return all, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 }

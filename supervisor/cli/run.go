@@ -83,8 +83,13 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		log.Warn("the host has no name", "error", err)
 	}
 	conf := supervisor.Config{
-		Node: c.Node, Host: host, File: f.configFile(), Sum: l.sum, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Cluster: c.ZooKeeper.Name, Lease: c.ZooKeeper.Lease,
-		Auth: auth, TLS: secured(c), Logger: log, JSONLog: c.Log.Format == config.LogJSON, Handover: handover, Upgrade: supervisor.Upgrade{Asked: next.Asked, Become: func(state []byte) error { flush(); return next.Become(state) }, Hangs: box.Hangs},
+		Node: c.Node, Host: host, File: f.configFile(), Sum: l.sum, Version: version,
+		Servers: servers(c), Root: c.ZooKeeper.Root, Cluster: c.ZooKeeper.Name, Lease: c.ZooKeeper.Lease,
+		Auth: auth, TLS: secured(c), Logger: log, JSONLog: c.Log.Format == config.LogJSON, Handover: handover,
+		Upgrade: supervisor.Upgrade{
+			Asked: next.Asked, Hangs: box.Hangs,
+			Become: func(state []byte) error { flush(); return next.Become(state) },
+		},
 	}
 	conf.Stuck = func(service string, stood time.Duration) {
 		standsStill(log, flush, service, stood, deciders)
@@ -127,7 +132,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	if len(args) > 0 {
 		err := supervise(cmd.Context(), conf, nil, wait, server, systemd, next)
 		if errors.Is(err, errNoLock) {
-			return f.missed(cmd.Context(), wait, conf.Node, f.command.name)
+			return wait.missed(f.command.name)
 		}
 		return err
 	}

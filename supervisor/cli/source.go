@@ -69,7 +69,6 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.http, "http", "", "serve the status over HTTP at this address, as in 127.0.0.1:8437 (default: no HTTP)")
 	flags.StringVar((*string)(&f.log.Level), "log-level", "info", "trace, debug, info, warn or error")
 	flags.StringVar((*string)(&f.log.Format), "log-format", "text", "text or json")
-	completeRun(cmd)
 }
 
 func (f *commandFlags) register() {
@@ -78,18 +77,24 @@ func (f *commandFlags) register() {
 	f.set = pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags := f.set
 	flags.StringVar(&f.name, "service", "", "name of the service (default: the program's base name)")
-	flags.DurationVar(&f.lease, "lease", config.Default().ZooKeeper.Lease, "how long the command may run after the last acknowledged heartbeat")
+	flags.DurationVar(&f.lease, "lease", config.Default().ZooKeeper.Lease,
+		"how long the command may run after the last acknowledged heartbeat")
 	flags.DurationVar(&s.GraceDelay, "grace", s.GraceDelay, "how long to wait for a previous node that does not answer")
 	flags.StringVar(&f.stopSignal, "stop-signal", program.StopSignal.String(), "signal that asks the program to stop")
 	flags.DurationVar(&program.StopTimeout, "stop-timeout", program.StopTimeout, "how long it may take to stop before it is killed")
-	flags.StringVar((*string)(&s.Restart.Policy), "restart", string(s.Restart.Policy), "when to start the program again here after its end: on-failure, always or never")
-	flags.StringVar((*string)(&s.Election), "election", string(s.Election), "race (every standby watches the lock) or queue (first come, first served)")
+	flags.StringVar((*string)(&s.Restart.Policy), "restart", string(s.Restart.Policy),
+		"when to start the program again here after its end: on-failure, always or never")
+	flags.StringVar((*string)(&s.Election), "election", string(s.Election),
+		"race (every standby watches the lock) or queue (first come, first served)")
 	flags.StringVar((*string)(&s.Contain), "contain", string(s.Contain), "how to contain the process tree: auto, cgroup, pidns or strict")
 	flags.BoolVar(&f.once, "once", false, "end when the program ends, with its exit code")
-	flags.DurationVar(&f.wait, "wait", 0, "end with code 75 unless this node gets the lock within this time; 0: after one attempt (default: wait until it comes)")
-	flags.StringVar(&f.agent.SecretFile, "agent-secret", "", "`file` that holds a secret which all nodes share: a node that takes over can then "+
-		"ask this node's agent to prove that the program is dead, instead of waiting (default: no agent)")
-	flags.StringVar(&f.agent.Listen, "agent-listen", defaultAgent, "where the agent listens; each supervisor of a host needs a port of its own")
+	flags.DurationVar(&f.wait, "wait", 0,
+		"end with code 75 unless this node gets the lock within this time; 0: after one attempt (default: wait until it comes)")
+	flags.StringVar(&f.agent.SecretFile, "agent-secret", "",
+		"`file` that holds a secret which all nodes share: a node that takes over can then "+
+			"ask this node's agent to prove that the program is dead, instead of waiting (default: no agent)")
+	flags.StringVar(&f.agent.Listen, "agent-listen", defaultAgent,
+		"where the agent listens; each supervisor of a host needs a port of its own")
 }
 
 // load makes one Config, of the file or of the flags. In a hurry it does not take long to look who can change the files.
@@ -113,7 +118,8 @@ func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
 	if f.cluster.Config == "" {
 		f.cluster.Config = config.DefaultFile
 		if _, err := os.Stat(config.DefaultFile); errors.Is(err, os.ErrNotExist) {
-			return loaded{}, usage("nothing to run: say `understudy run --zk HOSTS -- COMMAND`, or `--config FILE` (%s does not exist)", config.DefaultFile)
+			return loaded{}, usage("nothing to run: say `understudy run --zk HOSTS -- COMMAND`, or `--config FILE` (%s does not exist)",
+				config.DefaultFile)
 		}
 	}
 	var given string

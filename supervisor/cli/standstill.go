@@ -14,7 +14,8 @@ func standsStill(log hclog.Logger, flush func(), service string, stood time.Dura
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		log.Error("internal error (please report): a service does not react, so this supervisor ends. Its guardians kill its programs, and other nodes take over",
+		log.Error("internal error (please report): a service does not react, so this supervisor ends. "+
+			"Its guardians kill its programs, and other nodes take over",
 			"service", service, "for", stood.Round(time.Millisecond), "stack", stack())
 		flush()
 	}()

@@ -61,7 +61,6 @@ func statusCommand() *cobra.Command {
 	flags.BoolVar(&f.failed, "failed", false, "show only services that do not run as they should")
 	flags.StringVar(&f.node, "node", "", "show only services in which this `node` has a part")
 	flags.BoolVar(&f.check, "check", false, "print what is wrong, and tell by the exit code")
-	complete(cmd, "node", none)
 	return cmd
 }
 
@@ -145,7 +144,8 @@ var statusColumns = []column{
 const manyServices = 20
 
 var briefColumns = []column{
-	{head: "SERVICE", shrinks: true}, {head: "ACTIVE", shrinks: true}, {head: "SINCE", right: true}, {head: "HEALTH"}, {head: "STANDBYS", right: true},
+	{head: "SERVICE", shrinks: true}, {head: "ACTIVE", shrinks: true}, {head: "SINCE", right: true}, {head: "HEALTH"},
+	{head: "STANDBYS", right: true},
 }
 
 // paper is what a status is written on, and how.
@@ -217,7 +217,8 @@ func (to paper) nothing(s control.Status) []string {
 	case len(s.Nodes) > 0:
 		return wrap(fmt.Sprintf("%s is connected, and its services are starting, or it has none.", s.Nodes[0].Node), to.width)
 	}
-	return append(wrap("Nothing of Understudy is below "+s.Where+". If that is the right place, start a service on two nodes or more:", to.width),
+	return append(wrap("Nothing of Understudy is below "+s.Where+". If that is the right place, start a service on two nodes or more:",
+		to.width),
 		command(to.width, withFlags(control.Remedy{Words: []string{"understudy run", "--service NAME"}, Wraps: "COMMAND"}, to.flags)...)...)
 }
 
@@ -255,13 +256,15 @@ func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []strin
 		}
 		r.notes = problems(to, v, m.Node, flags)
 		if d := m.Drained; d != nil { // which paper.drained gives, with the command that ends it
-			r.notes = problemLines(to, v, flags, func(f control.Problem) bool { return f.Node == m.Node && !strings.Contains(f.What, " is "+d.Words) })
+			r.notes = problemLines(to, v, flags,
+				func(f control.Problem) bool { return f.Node == m.Node && !strings.Contains(f.What, " is "+d.Words) })
 		}
 		if len(r.notes) == 0 && m.Drained == nil && m.Why != "" && m.Why != v.Order && !saidOnce(v, m.Why) {
 			r.notes = note(to.width, m.Node+": "+m.Why)
 		}
 		if len(r.notes) == 0 && m.Node == v.Active && len(v.Failsafe) > 0 {
-			r.notes = note(to.width, "failsafe: without ZooKeeper it keeps running as long as these nodes agree not to start it: "+strings.Join(v.Failsafe, ", "))
+			r.notes = note(to.width, "failsafe: without ZooKeeper it keeps running as long as "+
+				"these nodes agree not to start it: "+strings.Join(v.Failsafe, ", "))
 		}
 		rows = append(rows, r)
 	}
@@ -274,7 +277,8 @@ func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []strin
 
 // saidOnce reports whether a problem of the service as a whole has a node's reason already.
 func saidOnce(v control.ServiceStatus, why string) bool {
-	return slices.ContainsFunc(v.Problems, func(f control.Problem) bool { return f.Node == "" && strings.Contains(f.What, " is: "+why+".") })
+	return slices.ContainsFunc(v.Problems,
+		func(f control.Problem) bool { return f.Node == "" && strings.Contains(f.What, " is: "+why+".") })
 }
 
 var roleColours = map[election.Role]colour{
@@ -283,7 +287,8 @@ var roleColours = map[election.Role]colour{
 }
 
 var healthColours = map[election.Health]colour{
-	election.HealthStarting: yellow, election.HealthFailing: red, election.HealthUnfit: yellow, election.HealthFailed: red, election.HealthUnknown: red,
+	election.HealthStarting: yellow, election.HealthFailing: red, election.HealthUnfit: yellow,
+	election.HealthFailed: red, election.HealthUnknown: red,
 }
 
 // problems tells what is wrong with a node's part, or with the service as a whole, and what mends it.

@@ -14,6 +14,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/must"
 )
 
 var now = time.Date(2026, 7, 1, 10, 3, 12, 0, time.UTC)
@@ -66,9 +67,7 @@ func staged(prefix string) control.Status {
 
 func TestStatusTellsWhoIsActiveAndWhatMendsWhatIsWrong(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeStatus(&b, paper{screen: screen{width: 80}, flags: []string{"--zk zk1:2181"}}, staged(""), now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, writeStatus(&b, paper{screen: screen{width: 80}, flags: []string{"--zk zk1:2181"}}, staged(""), now))
 	want := `SERVICE  NODE    ROLE     SINCE  HEALTH       TOKEN
 cache    n1      active   3m12s  ok      4294967301
          n2      standby  1d02h  ok
@@ -121,9 +120,7 @@ func TestNodesWithOtherConfigFilesAreNamedOnce(t *testing.T) {
 		s.Services[i].Files = [][]string{{"n1", "n2"}, {"n3"}, {"n4"}}
 	}
 	var b bytes.Buffer
-	if err := writeStatus(&b, paper{screen: screen{width: 80}}, s, now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, writeStatus(&b, paper{screen: screen{width: 80}}, s, now))
 	for _, other := range []string{"n3", "n4"} {
 		if line := "  n1, n2 run another config file than " + other + ": put the same file on every host.\n"; strings.Count(b.String(), line) != 1 {
 			t.Errorf("not once: %s in\n%s", line, b.String())
@@ -135,12 +132,8 @@ func TestLinesFitTheScreenWhateverNamesAreLike(t *testing.T) {
 	long := strings.Repeat("long-", 11)
 	for _, width := range []int{80, 132} {
 		var b bytes.Buffer
-		if err := writeStatus(&b, paper{screen: screen{width: width}, flags: []string{"--zk zk1:2181,zk2:2181,zk3:2181", "--root /understudy"}}, staged(long), now); err != nil {
-			t.Fatal(err)
-		}
-		if err := writeHistory(&b, screen{width: width}, past(long), now, true); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, writeStatus(&b, paper{screen: screen{width: width}, flags: []string{"--zk zk1:2181,zk2:2181,zk3:2181", "--root /understudy"}}, staged(long), now))
+		must.OK(t, writeHistory(&b, screen{width: width}, past(long), now, true))
 		for line := range strings.Lines(b.String()) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("%d columns of %d: %s", n, width, line)
@@ -223,20 +216,14 @@ func TestWhatOthersWroteIsOnlyText(t *testing.T) {
 		s.Services[i].Problems = control.Problems(s.Services[i], now)
 	}
 	var b bytes.Buffer
-	if err := writeStatus(&b, paper{screen: screen{width: 80}}, s, now); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeHistory(&b, screen{width: 80}, []control.HistoryEntry{{Service: "db", Node: evil, Reason: evil, Fenced: evil}}, now, true); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, writeStatus(&b, paper{screen: screen{width: 80}}, s, now))
+	must.OK(t, writeHistory(&b, screen{width: 80}, []control.HistoryEntry{{Service: "db", Node: evil, Reason: evil, Fenced: evil}}, now, true))
 	if strings.ContainsAny(b.String(), "\x1b\x07\u009b\u202e") {
 		t.Errorf("orders for a terminal:\n%q", b.String())
 	}
 	var asJSON bytes.Buffer
 	var back struct{ Nodes []control.NodeStatus }
-	if err := errors.Join(writeJSON(&asJSON, s), json.Unmarshal(asJSON.Bytes(), &back)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(writeJSON(&asJSON, s), json.Unmarshal(asJSON.Bytes(), &back)))
 	if strings.ContainsAny(asJSON.String(), "\x1b\x07\u009b\u202e") || back.Nodes[0].Fault != evil {
 		t.Errorf("orders for a terminal, or another fault than there is:\n%q", asJSON.String())
 	}
@@ -257,9 +244,7 @@ func TestADrainIsToldOnce(t *testing.T) {
 	}}
 	v.Problems = control.Problems(v, now)
 	var b strings.Builder
-	if err := writeStatus(&b, paper{screen: screen{width: 120}}, control.Status{Services: []control.ServiceStatus{v}, Drained: []control.DrainedNode{out}}, now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, writeStatus(&b, paper{screen: screen{width: 120}}, control.Status{Services: []control.ServiceStatus{v}, Drained: []control.DrainedNode{out}}, now))
 	if strings.Count(b.String(), "drained by me") != 1 || !strings.Contains(b.String(), "understudy undrain n2") {
 		t.Error(b.String())
 	}
@@ -279,9 +264,7 @@ func TestManyServicesTakeALineEach(t *testing.T) {
 	}
 	text := func(to paper) string {
 		var b bytes.Buffer
-		if err := writeStatus(&b, to, s, now); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, writeStatus(&b, to, s, now))
 		return b.String()
 	}
 	if rows := strings.Split(text(paper{screen: screen{width: 80}}), "\n"); !strings.HasPrefix(rows[1], "s07 ") {
@@ -303,9 +286,7 @@ func TestDrainedNodesAreShownWhereThereIsNoService(t *testing.T) {
 		Drained: []control.DrainedNode{{Node: "n1", Words: "drained by me 3m0s ago: new disks"}, {Node: "n2", Words: "drained"}, {Node: "n2; reboot", Words: "drained"}},
 	}
 	var b strings.Builder
-	if err := writeStatus(&b, paper{screen: screen{width: 120}, flags: []string{"--zk zk1"}}, s, now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, writeStatus(&b, paper{screen: screen{width: 120}, flags: []string{"--zk zk1"}}, s, now))
 	for _, want := range []string{
 		"n1 is drained by me 3m0s ago: new disks. To let it take services again:\n    understudy undrain n1 --zk zk1\n",
 		"n2, which is not connected, is drained.", "undrain n2 --zk zk1\n",

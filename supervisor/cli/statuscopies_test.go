@@ -11,6 +11,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/must"
 )
 
 // Below its nodes a replicated service has its copies, and how old the primary's position is.
@@ -26,9 +27,7 @@ func TestStatusListsTheCopies(t *testing.T) {
 		{Node: "n3", Role: election.RoleStandby, Health: election.HealthOK, Since: at(time.Hour)},
 	}}
 	var b bytes.Buffer
-	if err := writeStatus(&b, paper{screen: screen{width: 80}}, control.Status{Services: []control.ServiceStatus{v}}, now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, writeStatus(&b, paper{screen: screen{width: 80}}, control.Status{Services: []control.ServiceStatus{v}}, now))
 	want := `SERVICE  NODE  ROLE     SINCE  HEALTH       TOKEN
 redis    n1    active   1h00m  ok      4294967317
   n1: not reachable for 1 of 2: n3
@@ -55,9 +54,7 @@ func TestTheReasonWhyNoCopyIsPromotedIsShownOnce(t *testing.T) {
 	slices.SortFunc(v.Members, func(a, b control.MemberStatus) int { return strings.Compare(a.Node, b.Node) })
 	v.Problems = control.Problems(v, now)
 	var b bytes.Buffer
-	if err := writeStatus(&b, paper{screen: screen{width: 200}}, control.Status{Services: []control.ServiceStatus{v}}, now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, writeStatus(&b, paper{screen: screen{width: 200}}, control.Status{Services: []control.ServiceStatus{v}}, now))
 	if got := b.String(); strings.Count(got, why) != 1 || !strings.Contains(got, "because no copy is promoted. The reason on n1 is: "+why+".") || !strings.Contains(got, "n3: the copies differ") {
 		t.Errorf("got\n%s", got)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/must"
 )
 
 // With many services, too: the lost half of a pair is what there is to see between two incidents.
@@ -25,9 +26,7 @@ func TestALostNodeIsSeenAmongManyServices(t *testing.T) {
 	for _, failed := range []bool{false, true} {
 		var b bytes.Buffer
 		to := paper{screen: screen{width: 80}, flags: []string{"--zk z"}, selection: selection{failed: failed}}
-		if err := writeStatus(&b, to, s, now); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, writeStatus(&b, to, s, now))
 		if text := b.String(); strings.Count(text, lost) != 1 || !strings.Contains(text, "25 services: 25 without a standby.") || strings.Contains(text, "--failed") == failed {
 			t.Errorf("failed %v:\n%s", failed, text)
 		}

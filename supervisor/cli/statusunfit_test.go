@@ -8,6 +8,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/must"
 )
 
 // A node that could not start a service says why, also where there are many, and in the one line that a pager shows.
@@ -29,9 +30,7 @@ func TestAnUnfitNodeSaysWhyAmongMany(t *testing.T) {
 		s.Services[i].Problems = control.Problems(s.Services[i], now)
 	}
 	var many bytes.Buffer
-	if err := writeStatus(&many, paper{screen: screen{width: 200}}, s, now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, writeStatus(&many, paper{screen: screen{width: 200}}, s, now))
 	for _, why := range []string{
 		"n1 cannot take it, it could not start here: there is no user mail.", "n2 cannot take it, it could not start here: /srv is missing.",
 		"n2 cannot take it, it could not start here: 10.0.0.1:80 is answered by nginx.",

@@ -25,7 +25,8 @@ func stopCommand() *cobra.Command {
 }
 
 func startCommand() *cobra.Command {
-	return holdCommand("start", false, "Start a service again that was stopped", "The node that is preferred, or the first that can, starts it.")
+	return holdCommand("start", false, "Start a service again that was stopped",
+		"The node that is preferred, or the first that can, starts it.")
 }
 
 func holdCommand(verb string, stop bool, short, long string) *cobra.Command {
@@ -68,7 +69,6 @@ func holdCommand(verb string, stop bool, short, long string) *cobra.Command {
 	cmd.ValidArgsFunction = v.services
 	if stop {
 		cmd.Flags().StringVar(&why, "reason", "", "`text` that other operators see as the reason")
-		complete(cmd, "reason", none)
 	}
 	return cmd
 }

@@ -17,7 +17,8 @@ import (
 )
 
 // supervise runs until a signal, or until all is done. A second signal kills the children instead of asking them.
-func supervise(ctx context.Context, conf supervisor.Config, config *follower, wait *lockWait, server *web.Server, systemd *manager, next *handoff.Image) error {
+func supervise(ctx context.Context, conf supervisor.Config, config *follower, wait *lockWait, server *web.Server, systemd *manager,
+	next *handoff.Image) error {
 	// The signals that end other commands are this one's own business.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -39,8 +39,10 @@ func switchoverCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "switchover SERVICE [--to NODE]",
 		Short: "Move a service to another node, as planned",
-		Long: "The active node stops its program, and gives the lock back once that is proved dead. Then the other node starts the program.\n" +
-			"The command waits until it runs there. If you interrupt it, or it takes too long, it withdraws the order, unless a node has\n" +
+		Long: "The active node stops its program, and gives the lock back once that is proved dead. " +
+			"Then the other node starts the program.\n" +
+			"The command waits until it runs there. If you interrupt it, or it takes too long, it withdraws the order, " +
+			"unless a node has\n" +
 			"begun to follow it. In any case the service ends up running somewhere.",
 		Example: "  understudy switchover db --to db-2 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
@@ -86,9 +88,10 @@ func switchoverCommand() *cobra.Command {
 	cmd.ValidArgsFunction = v.services
 	v.patient(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "which `node` (default: the first that can)")
-	complete(cmd, "to", v.members(func(s control.ServiceStatus, m control.MemberStatus) bool { return m.Node != s.Active }))
+	v.completeNodes(cmd, "to")
 	cmd.Flags().BoolVar(&force, "force", false, "even if the target is unhealthy, waits after a failure, or its copy lacks data")
-	cmd.Flags().BoolVar(&first, "first", false, "promote the copy on this node though others have not reported, if none was promoted before (replicated services)")
+	cmd.Flags().BoolVar(&first, "first", false,
+		"promote the copy on this node though others have not reported, if none was promoted before (replicated services)")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would happen, and order nothing")
 	return cmd
 }

@@ -55,7 +55,8 @@ func startedBy(log hclog.Logger) *manager {
 	}
 	return &manager{
 		address: address, watchdog: time.Duration(usec) * time.Microsecond, log: log,
-		pulses: make(chan chan<- struct{}), hangups: make(chan struct{}, 1), reloads: make(chan struct{}, 1), asked: make(chan struct{}), patience: joining,
+		pulses: make(chan chan<- struct{}), hangups: make(chan struct{}, 1), reloads: make(chan struct{}, 1),
+		asked: make(chan struct{}), patience: joining,
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/control"
 	"understudy/supervisor/control/web"
+	"understudy/supervisor/testbed/must"
 )
 
 const patience = 10 * time.Second
@@ -38,9 +39,7 @@ func stageWith(t *testing.T, watchdog, joining time.Duration) *stage {
 	t.Helper()
 	address := filepath.Join(t.TempDir(), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Setenv("NOTIFY_SOCKET", address)
 	t.Setenv("WATCHDOG_USEC", strconv.FormatInt(watchdog.Microseconds(), 10))
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))

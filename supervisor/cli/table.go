@@ -70,7 +70,8 @@ func fit(width int, columns []column, rows []row) []int {
 		least int
 		of    func(column) bool
 	}{
-		{24, func(c column) bool { return c.wraps }}, {8, func(c column) bool { return c.shrinks }}, {10, func(c column) bool { return c.wraps }},
+		{24, func(c column) bool { return c.wraps }}, {8, func(c column) bool { return c.shrinks }},
+		{10, func(c column) bool { return c.wraps }},
 	} {
 		for total > width {
 			widest := -1

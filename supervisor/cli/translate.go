@@ -40,8 +40,8 @@ const metaPatience = 5 * time.Second
 // knownMeta is what agents have said, by their files and when those changed: each is asked once.
 var knownMeta sync.Map
 
-// agentsMeta asks all resource agents of a config at once what they say of themselves. Nothing is known of one that does not answer, or is not
-// installed here: then its start action fails, and says so.
+// agentsMeta asks all resource agents of a config at once what they say of themselves. Nothing is known of one that does not answer, or is
+// not installed here: then its start action fails, and says so.
 func agentsMeta(c *config.Config) func(ocf.Resource) ocf.Meta {
 	ctx, cancel := context.WithTimeout(context.Background(), metaPatience)
 	defer cancel()

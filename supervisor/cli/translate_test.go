@@ -14,6 +14,7 @@ import (
 	"understudy/fencing/agent"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/config"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestTheLimitsOfAConfigAreThoseOfAChild(t *testing.T) {
@@ -66,9 +67,7 @@ func TestAgentStartsOnlyWithASecret(t *testing.T) {
 	c.Fencing.Agent = &config.Agent{Listen: ":1", SecretFile: file}
 	for text, says := range map[string]string{"": "no such file", "too-short\n": "less than 16", "long-enough-for-one\ntoo-short": "less than 16"} {
 		if text != "" {
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		}
 		_, err := listen(c, hclog.NewNullLogger())
 		if err == nil || !strings.Contains(err.Error(), says) || text != "" && strings.Contains(err.Error(), strings.Fields(text)[0]) {
@@ -76,22 +75,14 @@ func TestAgentStartsOnlyWithASecret(t *testing.T) {
 		}
 		_ = os.Remove(file)
 	}
-	if err := os.WriteFile(file, []byte("long enough to be one\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("long enough to be one\n"), 0o600))
 	a, err := listen(c, hclog.NewNullLogger())
 	if err != nil || a.Listen != ":1" {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if err := os.WriteFile(file, []byte("a secret that was changed\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Keys.Check(); err != nil {
-		t.Error(err)
-	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("a secret that was changed\n"), 0o600))
+	must.Report(t, a.Keys.Check())
+	must.OK(t, os.Remove(file))
 	c.Fencing.Agent.TLS = &config.AgentTLS{CAFile: file, CertFile: file, KeyFile: file}
 	if _, err := listen(c, hclog.NewNullLogger()); err == nil {
 		t.Error("it starts with no secret")
@@ -107,16 +98,12 @@ func TestAgentsThatHangDelayNobodyForLong(t *testing.T) {
 	root := t.TempDir()
 	t.Setenv("OCF_ROOT", root)
 	dir := filepath.Join(root, "resource.d", "test")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(dir, 0o755))
 	for name, script := range map[string]string{
 		"One": "exec sleep 100", "Two": "exec sleep 100",
 		"Good": "echo x >>" + root + "/asked; echo '<resource-agent><actions><action name=\"start\" timeout=\"99s\"/></actions></resource-agent>'",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	c := &config.Config{Services: map[string]config.Service{}}
 	for _, name := range []string{"One", "Two", "Good", "None"} {

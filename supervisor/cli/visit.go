@@ -28,7 +28,6 @@ type visit struct {
 func (v *visit) register(cmd *cobra.Command, prints string) {
 	v.clusterFlags.register(cmd)
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Second, "how long to wait for ZooKeeper")
-	complete(cmd, "timeout", none)
 	if prints != "" {
 		cmd.Flags().BoolVar(&v.json, "json", false, "print "+prints+" as JSON")
 	}

@@ -239,7 +239,8 @@ func (p *picture) head(to screen, now time.Time) string {
 	}
 	text := fmt.Sprintf("ZooKeeper (%s) has not answered for %s.", p.servers, ago(now.Sub(asked)))
 	if !p.seen.at.IsZero() {
-		text = fmt.Sprintf("OLD, as of %s: ZooKeeper (%s) has not answered for %s.", asked.Local().Format("15:04:05"), p.servers, ago(now.Sub(asked)))
+		text = fmt.Sprintf("OLD, as of %s: ZooKeeper (%s) has not answered for %s.", asked.Local().Format("15:04:05"), p.servers,
+			ago(now.Sub(asked)))
 	}
 	if p.trouble != nil {
 		text += " " + p.trouble.Error()

@@ -10,15 +10,14 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
 func (b *bed) confirm(service, node string) Confirmation {
 	b.Helper()
 	got, err := b.c.Confirm(b.Context(), service, node, Confirming{By: "me@op", EffectsGone: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return got
 }
 
@@ -171,14 +170,10 @@ func raceOn(b *bed, happen func(old, fresh *actor)) {
 	old.crumb("db", "old")
 	o := confirming{b.c.znodes, paths("db"), "old", Confirming{}}
 	facts, err := o.inspect(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	happen(old, fresh)
 	before, err := b.c.read(b.Context(), paths("db").Crumb())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	if err := o.erase(b.Context(), facts); !errors.Is(err, errChanged) {
 		b.Errorf("erase: %v", err)
 	}

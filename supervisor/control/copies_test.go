@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 // Status has what each copy is, whose data it has, how far it is behind the primary, and what its node sees of that.
@@ -24,9 +25,7 @@ func TestStatusShowsTheCopiesOfAReplicatedService(t *testing.T) {
 	}
 	s := b.session()
 	lock, err := b.c.read(t.Context(), paths("db").Lock())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	token, asked := lock.stat.Czxid, time.Now().UTC()
 	tell := func(node string, about election.CopyReport, at *election.At) {
 		s.put(paths("db").Copies()+"/"+node, about, zk.FlagEphemeral)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 // replicated is a service whose primary is on one, beside a follower on two, and a node three that was there.
@@ -35,9 +36,7 @@ func (a *actor) answers(failed string) (got election.CopyOrder) {
 	a.Helper()
 	a.ordered("db", "copy")
 	text, stat, err := a.conn.Get(paths("db").Control())
-	if err != nil {
-		a.Fatal(err)
-	}
+	must.OK(a, err)
 	all := election.ParseControl(text)
 	if got = *all.Copy; failed != "" {
 		all.Copy.Failed = failed
@@ -135,9 +134,7 @@ func TestAnOrderForACopyIsRefusedAtOnce(t *testing.T) {
 	}
 	pending := election.Control{Copy: &election.CopyOrder{Order: election.Order{ID: "x", Node: "three", By: "ann"}, Do: "reclone", Deadline: time.Now().Add(time.Hour)}}
 	text, err := json.Marshal(pending)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	one.put(paths("db").Control(), text, 0)
 	refuses("db", "restart", "two", "ann has ordered a reclone of the copy on three, which is waited for")
 	one.release("db")

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 // at replaces seconds after began, as in "+12.5", by that time.
@@ -110,13 +111,9 @@ func TestDownIsFromTheLastProofThatThePreviousProgramRanToReadyHere(t *testing.T
 func lengths(t *testing.T, a HistoryEntry) string {
 	t.Helper()
 	text, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var m map[string]any
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &m))
 	var words []string
 	for _, key := range []string{"ran", "gap", "ready", "overlap"} {
 		exact, least, most := m[key+"_ms"], m[key+"_min_ms"], m[key+"_max_ms"]

@@ -150,8 +150,8 @@ const (
 	arriving  = 3 * time.Second        // how long a service that has left it is looked for, or a node to stand again
 )
 
-// Empty waits until nothing is active on a drained node any more, nor can be: it stands for no service. A moment longer it waits until what has
-// left it runs elsewhere.
+// Empty waits until nothing is active on a drained node any more, nor can be: it stands for no service. A moment longer it waits until what
+// has left it runs elsewhere.
 func (c *Cluster) Empty(ctx context.Context, node string, leaving []Departure) ([]Departure, error) {
 	there := leaving
 	var left time.Time // when nothing was active there any more
@@ -240,9 +240,6 @@ func (s Status) drained(node string) *DrainedNode {
 
 // DrainedActive tells why the active node is to give the service away; nil: it is not.
 func (s ServiceStatus) DrainedActive() *DrainedNode { return member(s, s.Active).Drained }
-
-// IsDrained reports whether an operator keeps the node out of all services.
-func (s Status) IsDrained(node string) bool { return s.drained(node) != nil }
 
 // Connected reports whether the node's supervisor is.
 func (s Status) Connected(node string) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestADrainIsRefusedWhereNoOtherNodeIsFit(t *testing.T) {
@@ -103,9 +104,7 @@ func TestANodeThatNobodyKnowsIsDrainedByForceOnly(t *testing.T) {
 func TestADrainIsWaitedForUntilNothingIsActiveThere(t *testing.T) {
 	b, one, two := pair(t)
 	_, leaving, err := b.c.Drain(t.Context(), Draining{Node: "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := b.c.Empty(brief, "one", leaving); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "one stays drained, but has not given up yet: db") {

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestLeasesThatDifferAreWarnedOf(t *testing.T) {
@@ -25,9 +26,7 @@ func TestLeasesThatDifferAreWarnedOf(t *testing.T) {
 			t.Errorf("%d ms: %q, %v", c.second, said, err)
 		}
 		status, err := b.c.Status(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, n := range status.Nodes {
 			if told := said != "" && slices.Contains(n.Warnings, said); told != (c.want != "" && n.Node == "b") {
 				t.Errorf("%d ms: %s warns of %q", c.second, n.Node, n.Warnings)

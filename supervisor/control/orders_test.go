@@ -11,20 +11,17 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 // orders is what the control znode says.
 func (b *bed) orders(service string) map[string]any {
 	b.Helper()
 	n, err := b.c.read(b.Context(), paths(service).Control())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	all := map[string]any{}
 	if len(n.data) > 0 {
-		if err := json.Unmarshal(n.data, &all); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, json.Unmarshal(n.data, &all))
 	}
 	return all
 }
@@ -71,9 +68,7 @@ func TestOrdersAtTheSameTimeAreBothCarriedOut(t *testing.T) {
 				c.Why += string(rune('a' + i))
 				return c, true
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 		})
 	}
 	wg.Wait()

@@ -56,7 +56,7 @@ func TestARollThatIsNotFinishedIsNotForgotten(t *testing.T) {
 	if err := b.c.Step(t.Context(), r, "n1", "me", func(context.Context) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("the command failed: %v", err)
 	}
-	if s := b.status(); len(r.Done) > 0 || !s.IsDrained("n1") {
+	if s := b.status(); len(r.Done) > 0 || s.drained("n1") == nil {
 		t.Errorf("after a failure: done %v, drained %v", r.Done, s.Drained)
 	}
 	b.c.Close()

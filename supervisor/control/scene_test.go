@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 )
 
@@ -28,9 +29,7 @@ type bed struct {
 func newBed(t *testing.T) *bed {
 	server := zkfaults.New(zkfaults.Config{TickTime: 50 * time.Millisecond})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close(); <-done })
@@ -39,9 +38,7 @@ func newBed(t *testing.T) *bed {
 
 func bedOn(t *testing.T, addr string) *bed {
 	c, err := Open(t.Context(), election.Config{Servers: []string{addr}, Root: root, Lease: 2 * time.Second, Logger: hclog.NewNullLogger()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(c.Close)
 	return &bed{t, addr, c}
 }
@@ -49,9 +46,7 @@ func bedOn(t *testing.T, addr string) *bed {
 // session is a supervisor's, as far as ZooKeeper can tell.
 func (b *bed) session() *actor {
 	conn, events, err := zk.Connect([]string{b.addr}, 20*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	for ev := range events {
 		if ev.State == zk.StateHasSession {
 			break
@@ -100,9 +95,7 @@ func (a *actor) del(path string) {
 func (b *bed) has(path string) bool {
 	b.Helper()
 	n, err := b.c.read(b.Context(), path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return n.exists
 }
 
@@ -138,9 +131,7 @@ func (a *actor) member(service, node string, role election.Role, why string) {
 func (b *bed) status(names ...string) Status {
 	b.Helper()
 	s, err := b.c.Status(b.Context(), names...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 func (b *bed) link() *SharedCluster {
@@ -26,9 +27,7 @@ func TestALinkSaysWhatTheClusterSays(t *testing.T) {
 		t.Errorf("pause: %v %v", changed, err)
 	}
 	got, err := l.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if diff := cmp.Diff(b.status(), got); diff != "" || len(got.Services) != 1 || !strings.Contains(got.Services[0].Order, "paused by somebody: new disks") {
 		t.Errorf("%+v %s", got, diff)
 	}

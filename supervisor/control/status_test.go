@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestTheActiveNodeIsTheOneWhoseSessionHoldsLockAndBreadcrumb(t *testing.T) {
@@ -80,9 +81,7 @@ func TestASwitchoverIsShownUntilItIsDone(t *testing.T) {
 			o.Switchover = &election.Switchover{Order: election.Order{ID: "1", Token: token, By: "me"}, From: "a", To: "b", Deadline: began}
 			return o, true
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	token := b.status().Services[0].Token
 	order(token - 1)

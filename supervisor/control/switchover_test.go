@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 // become changes what a node says of itself.
@@ -24,9 +25,7 @@ func (a *actor) become(service string, m election.Member) {
 		a.put(path, m, zk.FlagEphemeral)
 		return
 	}
-	if err := a.conn.Delete(path, -1); err != nil {
-		a.Fatal(err)
-	}
+	must.OK(a, a.conn.Delete(path, -1))
 	a.put(path, m, zk.FlagEphemeral)
 }
 
@@ -41,9 +40,7 @@ func (a *actor) release(service string) {
 func (b *bed) token(service string) int64 {
 	b.Helper()
 	n, err := b.c.read(b.Context(), paths(service).Lock())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return n.stat.Czxid
 }
 

@@ -5,13 +5,13 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 func TestAShutGateLosesNothingAndLetsNothingThrough(t *testing.T) {
 	g, err := newGate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	echoed := make(chan struct{})
 	go func() {
 		defer close(echoed)
@@ -23,9 +23,7 @@ func TestAShutGateLosesNothingAndLetsNothingThrough(t *testing.T) {
 		_, _ = io.Copy(c, c)
 	}()
 	c, err := net.Dial("tcp", g.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer func() {
 		c.Close()
 		g.Close()

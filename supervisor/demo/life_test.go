@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 const milli = time.Millisecond
@@ -48,9 +50,7 @@ func TestTheProgramSignsThatItRuns(t *testing.T) {
 	begun := now()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*milli)
 	defer cancel()
-	if err := Program(ctx, dir, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Program(ctx, dir, nil))
 	end := now()
 	got := signs(dir).lives()
 	if len(got) != 1 || got[0].node != "node-1" || got[0].token != 42 {

@@ -68,7 +68,8 @@ func perform(ctx context.Context, cfg Config, play func(*stage) error) error {
 	}
 	work.Go(func() { _ = server.Serve(own) })
 	s.zk = own.Addr().String()
-	s.cluster, err = control.Open(ctx, election.Config{Servers: []string{s.zk}, Root: root, Lease: 2 * time.Second, Logger: hclog.NewNullLogger()})
+	s.cluster, err = control.Open(ctx,
+		election.Config{Servers: []string{s.zk}, Root: root, Lease: 2 * time.Second, Logger: hclog.NewNullLogger()})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"understudy/supervisor/demo"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/itself"
+	"understudy/supervisor/testbed/must"
 )
 
 // Supervisors, guardians and the program are made of the test binary.
@@ -167,16 +168,10 @@ func TestADemoThatHoldsSaysWhatToTryAndStartsAgainWhatIsEnded(t *testing.T) {
 		t.Fatalf("%v in\n%s", err, out.String())
 	}
 	victim, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := victim.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, victim.Kill())
 	saw("is started again")
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Report(t, <-done)
 	nothingIsLeft(t)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // note is what a puppet holds of a tree's effects.
@@ -16,9 +18,7 @@ func (n *note) Close() { n.shut = true }
 func owing(t *testing.T, cfg Config, deadline time.Duration, boxes ...*mortal) *puppet {
 	t.Helper()
 	p := guarding(t, cfg, deadline, boxes...)
-	if err := p.hear(0, Message{Op: OpEffects, Epoch: 1, Tree: 0, Ticket: []byte("n")}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.hear(0, Message{Op: OpEffects, Epoch: 1, Tree: 0, Ticket: []byte("n")}))
 	return p
 }
 
@@ -131,9 +131,7 @@ func TestTheSecondGuardianUndoesAMomentLater(t *testing.T) {
 // A supervisor undoes what it did as long as its lease lasts; a guardian that sees it die in the middle goes on.
 func TestASupervisorsOwnUndoingIsLeftToIt(t *testing.T) {
 	p := owing(t, Config{}, time.Hour, &mortal{})
-	if err := p.hear(time.Second, Message{Op: OpDrop, Epoch: 1, Tree: 0}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.hear(time.Second, Message{Op: OpDrop, Epoch: 1, Tree: 0}))
 	if p.turn(time.Second, Events{}); len(p.undoes) > 0 {
 		t.Fatal("undone beside the supervisor")
 	}
@@ -166,9 +164,7 @@ func TestASessionWithEffectsThatAreLeftIsNotClosed(t *testing.T) {
 	if len(p.closing) != 1 || p.closing[0].All || len(p.closing[0].Left) != 1 || len(p.undoes) > 0 {
 		t.Fatalf("closed %+v, undone %v", p.closing, p.undoes)
 	}
-	if err := p.hear(4*time.Second, Message{Op: OpFinish, Epoch: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.hear(4*time.Second, Message{Op: OpFinish, Epoch: 1}))
 	if p.turn(4*time.Second, p.closed()); len(p.leases) > 0 {
 		t.Error("the lease is kept though the supervisor has left it")
 	}
@@ -202,13 +198,9 @@ func TestAGuardianThatCannotUndoRefuses(t *testing.T) {
 // The other guardian learns of what is owed, also of a tree that is dead and not settled.
 func TestWhatIsOwedIsToldToANewGuardian(t *testing.T) {
 	l := NewGuardians(&bureau{}).State
-	if err := errors.Join(l.Begin(1, []byte("t")), l.Extend(0, 1, time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(l.Begin(1, []byte("t")), l.Extend(0, 1, time.Hour)))
 	e, _, err := l.AddTree(0, 1, TreeSpec{Release: []byte("a"), Ref: func() *Ref { return &Ref{Pid: 1} }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := e.Owe(0, []byte("n")); err != nil {
 		t.Fatal(err)
 	}
@@ -238,9 +230,7 @@ func TestWhatIsOwedIsToldToANewGuardian(t *testing.T) {
 	if got := ops(); !slices.Equal(got, []Op{OpBegin, OpExtend}) {
 		t.Error(got)
 	}
-	if err := l.Finish(1); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, l.Finish(1))
 	if _, err := e.Owe(0, []byte("n")); err == nil {
 		t.Error("a tree that has ended owes something")
 	}

@@ -15,8 +15,8 @@ const Hopeless = 10 * time.Minute
 type Box interface {
 	// Order orders the death of everything in the box, without a look.
 	Order()
-	// Look is one step of killing: it strikes live processes. othersDead: the other boxes of the tree are gone, so a container that held them
-	// goes too. Dead is a proof, and stays one.
+	// Look is one step of killing: it strikes live processes. othersDead: the other boxes of the tree are gone, so a container that held
+	// them goes too. Dead is a proof, and stays one.
 	Look(othersDead bool) Look
 	// Waits reports whether its orders may wait for the kernel: then those to other boxes come first.
 	Waits() bool

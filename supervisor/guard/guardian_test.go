@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // P2: what is not proved dead is not released, and the session is not closed for it.
@@ -84,9 +86,7 @@ func TestAGuardianWhoseTwinIsNotReplacedEndsAll(t *testing.T) {
 	if next, _ := p.turn(time.Minute, Events{TwinGone: true}); next != time.Minute+time.Second || b.struck > 0 {
 		t.Fatalf("struck %d times, again at %v", b.struck, next)
 	}
-	if err := p.hear(time.Minute, Message{Op: OpTwin}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.hear(time.Minute, Message{Op: OpTwin}))
 	if p.turn(time.Minute+2*time.Second, Events{}); b.struck > 0 {
 		t.Fatal("struck though the twin was replaced")
 	}
@@ -117,9 +117,7 @@ func TestEndedLeaseIsNeverRevived(t *testing.T) {
 		t.Error("an epoch began twice")
 	}
 	for _, m := range []Message{{Op: OpBegin, Epoch: 2}, {Op: OpTree, Epoch: 2, Tree: 7}} {
-		if err := p.hear(time.Second, m); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.hear(time.Second, m))
 	}
 	if err := p.hear(time.Second, Message{Op: OpJoin, Epoch: 2, Tree: 7, Box: &Ref{Pid: 1}}); !errors.Is(err, ErrNoLease) {
 		t.Errorf("something alive before a lease: %v", err)
@@ -131,9 +129,7 @@ func TestADeadlineThatWasMovedInTimeAndIsReadLateCounts(t *testing.T) {
 	b := &mortal{}
 	p := guarding(t, Config{}, time.Minute, b)
 	late := time.Hour
-	if err := p.hear(late, Message{Op: OpExtend, Epoch: 1, Deadline: late + time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.hear(late, Message{Op: OpExtend, Epoch: 1, Deadline: late + time.Minute}))
 	if next, _ := p.turn(late, Events{}); b.struck > 0 || next != late+time.Minute {
 		t.Errorf("struck %d times, again at %v", b.struck, next)
 	}
@@ -143,9 +139,7 @@ func TestADeadlineThatWasMovedInTimeAndIsReadLateCounts(t *testing.T) {
 func TestFinishWithTreesLeftKillsThem(t *testing.T) {
 	b := &mortal{}
 	p := guarding(t, Config{}, time.Hour, b)
-	if err := p.hear(0, Message{Op: OpFinish, Epoch: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.hear(0, Message{Op: OpFinish, Epoch: 1}))
 	if p.turn(0, Events{}); b.struck == 0 || len(p.leases) == 0 {
 		t.Error("forgotten alive")
 	}
@@ -204,9 +198,7 @@ func TestOnlyWhatWasSeenDeadUnderAnEndedLeaseIsVouchedFor(t *testing.T) {
 		{Op: OpTree, Epoch: 1, Tree: 2, Mark: "dying", Box: &dying}, {Op: OpTree, Epoch: 1, Tree: 3},
 		{Op: OpTree, Epoch: 2, Tree: 4, Mark: "empty"}, {Op: OpEnd, Epoch: 1},
 	} {
-		if err := p.hear(0, m); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.hear(0, m))
 	}
 	p.turn(0, Events{})
 	for mark, want := range map[string]bool{"dead": true, "dying": false, "empty": false, "": false, "other": false} {
@@ -247,16 +239,12 @@ func TestDeedsAreToldOnce(t *testing.T) {
 		for _, m := range []Message{
 			{Op: OpTree, Epoch: 1, Tree: 5, Name: "web", Box: &Ref{Pid: 7}}, {Op: OpJoin, Epoch: 1, Tree: 5, Box: &Ref{Pid: 8}},
 		} {
-			if err := p.hear(0, m); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, p.hear(0, m))
 		}
 		p.turn(now, c.before)
 		if c.finished {
 			for _, m := range []Message{{Op: OpDrop, Epoch: 1, Tree: 5}, {Op: OpDrop, Epoch: 1}, {Op: OpFinish, Epoch: 1}} {
-				if err := p.hear(now, m); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, p.hear(now, m))
 			}
 		}
 		ran.dies = false

@@ -32,8 +32,8 @@ var (
 	errVacated  = errors.New("it has ended")
 )
 
-// SupervisorHands do what Guardians decides, while the Guardians's caller holds the lock that guards it, so no method waits. Strike and Kill may be
-// delayed until that lock is free, but keep their order.
+// SupervisorHands do what Guardians decides, while the Guardians's caller holds the lock that guards it, so no method waits. Strike and
+// Kill may be delayed until that lock is free, but keep their order.
 type SupervisorHands interface {
 	// Send passes a message on to the guardian at a place. Messages that a full socket does not take follow in their order: a guardian
 	// that leaves it full does not answer. With OpTwin, the guardian at the other place goes along.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // box holds a process that dies some time after it was struck.
@@ -88,9 +90,7 @@ func TestAKillWaitsForAStartThatIsUnderWay(t *testing.T) {
 		b := newBureau(t)
 		tree := b.plants()
 		c := &cage{bureau: b, parts: []*box{{lives: true, takes: time.Second}}}
-		if err := tree.MayStart(b.now); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, tree.MayStart(b.now))
 		late := &box{lives: true, takes: time.Second}
 		time.AfterFunc(3*time.Second, func() {
 			c.Change(func() {
@@ -98,9 +98,7 @@ func TestAKillWaitsForAStartThatIsUnderWay(t *testing.T) {
 				tree.Started()
 			})
 		})
-		if err := tree.Kill(t.Context(), c, true); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, tree.Kill(t.Context(), c, true))
 		if late.alive() || !late.removed || !c.whole.removed || len(c.ends) != 1 || c.looks != 2 {
 			t.Errorf("%+v, %+v", late, c)
 		}
@@ -133,9 +131,7 @@ func TestAKillEndsWhatItFindsOutside(t *testing.T) {
 			}
 			return false
 		}
-		if err := tree.Kill(t.Context(), c, true); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, tree.Kill(t.Context(), c, true))
 		if stray.alive() || len(c.ends) != 1 || searches != 3 {
 			t.Errorf("%+v, %v, %d searches", stray, c.ends, searches)
 		}
@@ -176,17 +172,13 @@ func TestAKillKeepsWhatIsUsedAgain(t *testing.T) {
 		b := newBureau(t)
 		tree := b.plants()
 		c := &cage{bureau: b, parts: []*box{{lives: true, takes: time.Millisecond}}}
-		if err := tree.Kill(t.Context(), c, false); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, tree.Kill(t.Context(), c, false))
 		if c.whole.removed || c.parts[0].removed || c.parts[0].sealed {
 			t.Errorf("%+v, %+v", c.whole, c.parts[0])
 		}
 		if err := KillUntilDead(t.Context(), c.parts[0], true); err != nil || !c.parts[0].removed {
 			t.Error(err)
 		}
-		if err := tree.MayStart(b.now); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, tree.MayStart(b.now))
 	})
 }

@@ -168,7 +168,8 @@ func (l *lease) closing() (c Closing, knows int) {
 // shares reports whether a release has to wait for another tree that is for the same lock, or comes with it.
 func (l *lease) shares(t *tree) bool {
 	return slices.ContainsFunc(l.trees, func(other *tree) bool {
-		return other != t && string(other.znodes) == string(t.znodes) && (!other.settled() || other.effects == nil && other.number < t.number)
+		return other != t && string(other.znodes) == string(t.znodes) &&
+			(!other.settled() || other.effects == nil && other.number < t.number)
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // P3: a follower that is about to be promoted ends with the session's lease from then on, and with no other.
@@ -86,19 +88,13 @@ func TestATreeMovesOnlyFromALeaseToALease(t *testing.T) {
 func TestTheStateMovesATree(t *testing.T) {
 	b := newBureau(t)
 	tree := b.plants()
-	if err := errors.Join(b.State.Begin(2, []byte("s"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(b.State.Begin(2, []byte("s"))))
 	if _, err := tree.Move(b.now, 2, nil); !errors.Is(err, ErrNoLease) {
 		t.Fatal(err)
 	}
-	if err := b.State.Extend(b.now, 2, b.now+time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.State.Extend(b.now, 2, b.now+time.Minute))
 	seq, err := tree.Move(b.now, 2, []byte("lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b.acks(0)
 	if done, _ := b.Questions.Answered(seq); done {
 		t.Fatal("one guardian is enough")
@@ -107,9 +103,7 @@ func TestTheStateMovesATree(t *testing.T) {
 	if done, err := b.Questions.Answered(seq); !done || err != nil {
 		t.Fatal(done, err)
 	}
-	if err := b.State.Finish(1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.State.Finish(1))
 	if err := b.State.Finish(2); err == nil {
 		t.Fatal("its new lease is forgotten with it")
 	}
@@ -125,12 +119,8 @@ func TestTheStateMovesATree(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree.beginKill(true)
-	if err := b.State.Begin(3, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.State.Extend(b.now, 3, b.now+time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.State.Begin(3, nil))
+	must.OK(t, b.State.Extend(b.now, 3, b.now+time.Minute))
 	if _, err := tree.Move(b.now, 3, nil); err == nil {
 		t.Fatal("a tree that is being killed moves")
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // bureau is a supervisor whose hands only note what they are told.
@@ -26,9 +28,7 @@ func newBureau(t *testing.T) *bureau {
 	b := &bureau{t: t, now: time.Hour}
 	b.Guardians = NewGuardians(b)
 	b.numbers = b.Present(b.now, [2]uint64{})
-	if err := errors.Join(b.State.Begin(1, []byte("t")), b.State.Extend(b.now, 1, 2*b.now)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(b.State.Begin(1, []byte("t")), b.State.Extend(b.now, 1, 2*b.now)))
 	return b
 }
 
@@ -82,9 +82,7 @@ func (b *bureau) passes(d time.Duration) {
 func (b *bureau) plants() *Tree {
 	b.t.Helper()
 	tree, seq, err := b.State.AddTree(b.now, 1, TreeSpec{Release: []byte("r"), Ref: func() *Ref { return &Ref{Path: "here"} }})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	b.acks(0)
 	b.acks(1)
 	if done, err := b.Questions.Answered(seq); !done || err != nil {
@@ -222,9 +220,7 @@ func TestANewPairIsTriedAgainAndAgain(t *testing.T) {
 func TestAGuardianThatDoesNotAnswerIsKilled(t *testing.T) {
 	b := newBureau(t)
 	_, seq, err := b.State.AddTree(b.now, 1, TreeSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b.acks(0)
 	if b.passes(AckLimit + secondLook - 1); len(b.killed) > 0 {
 		t.Fatal("too soon")
@@ -298,9 +294,7 @@ func TestWordsOfAPreviousGuardianAreNotHeard(t *testing.T) {
 func TestAStartThatIsUnderWayLeavesSomethingUnseen(t *testing.T) {
 	b := newBureau(t)
 	tree := b.plants()
-	if err := tree.MayStart(b.now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, tree.MayStart(b.now))
 	tree.beginKill(false)
 	if err := tree.MayStart(b.now); !errors.Is(err, ErrTreeEnded) {
 		t.Errorf("started while it is killed: %v", err)
@@ -366,14 +360,10 @@ func TestOnlyWhatIsAtRestIsHandedOver(t *testing.T) {
 		c.end()
 	}
 	l, err := b.HandOver(b.now, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	next := &bureau{t: t, now: b.now}
 	next.Guardians, next.numbers = Adopt(b.now, next, l)
-	if err := next.State.Leases()[0].Trees()[0].MayStart(next.now); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, next.State.Leases()[0].Trees()[0].MayStart(next.now))
 	if again, err := next.HandOver(next.now, 1, 0); !errors.Is(err, ErrBusy) {
 		t.Errorf("%+v", again)
 	}

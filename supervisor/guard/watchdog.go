@@ -20,8 +20,8 @@ func (g *Guardian) keep(m *Message) error {
 	return nil
 }
 
-// letGo gives the device up. If a tree that it guards may be alive, the device goes on counting, and this guardian does not feed it. P3: so it
-// does where this guardian does not know all trees.
+// letGo gives the device up. If a tree that it guards may be alive, the device goes on counting, and this guardian does not feed it. P3: so
+// it does where this guardian does not know all trees.
 func (g *Guardian) letGo() {
 	if g.watchdog == nil {
 		return

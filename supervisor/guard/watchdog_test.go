@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 // bowl is a guardian with a watchdog, and a tree under a lease for which it is armed.
@@ -13,9 +14,7 @@ func bowl(t *testing.T, timeout, deadline time.Duration, b *mortal) *puppet {
 	p := guarding(t, Config{}, deadline, b)
 	p.leases.lease(1).ticket = nil
 	for _, m := range []Message{{Op: OpWatchdog, Grace: timeout}, {Op: OpArm, Epoch: 1, Tree: 0, Grace: 200 * time.Millisecond}} {
-		if err := p.hear(0, m); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.hear(0, m))
 	}
 	return p
 }
@@ -54,9 +53,7 @@ func TestLastFeedComesATimeoutBeforeTheSessionCanEnd(t *testing.T) {
 		}
 	}
 	// An extension in time is answered at once, however long nothing was fed.
-	if err := p.hear(deadline, Message{Op: OpExtend, Epoch: 1, Deadline: limit + 3*time.Second}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.hear(deadline, Message{Op: OpExtend, Epoch: 1, Deadline: limit + 3*time.Second}))
 	if fed := p.run(t, deadline, deadline+1); len(fed) != 1 {
 		t.Errorf("fed at %v", fed)
 	}
@@ -94,9 +91,7 @@ func TestFarewellIsSaidOnlyWhenNothingIsAlive(t *testing.T) {
 	for _, dead := range []bool{true, false} {
 		p := bowl(t, time.Second, time.Hour, &mortal{dies: dead})
 		p.turn(time.Hour, Events{})
-		if err := p.hear(time.Hour, Message{Op: OpUnwatch}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.hear(time.Hour, Message{Op: OpUnwatch}))
 		if len(p.parted) != 1 || p.parted[0] != dead {
 			t.Errorf("dead %v: %v", dead, p.parted)
 		}
@@ -154,18 +149,14 @@ func TestSlowAcknowledgementsResetNoMachine(t *testing.T) {
 		const start = time.Hour
 		timeout := election.Watchdog(lease)
 		p := bowl(t, timeout, start+lease, &mortal{})
-		if err := p.hear(start, Message{Op: OpArm, Epoch: 1, Tree: 0, Grace: election.AfterLease(lease)}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.hear(start, Message{Op: OpArm, Epoch: 1, Tree: 0, Grace: election.AfterLease(lease)}))
 		fed := start
 		for now := start; now < start+4*lease; now += lease / 24 {
 			if all := p.run(t, now, now+lease/24); len(all) > 0 {
 				fed = all[len(all)-1]
 			}
 			if now >= start+lease*2/3 { // until then the servers were quick, and then nothing came for as long as an answer takes
-				if err := p.hear(now, Message{Op: OpExtend, Epoch: 1, Deadline: now + lease/2}); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, p.hear(now, Message{Op: OpExtend, Epoch: 1, Deadline: now + lease/2}))
 			}
 			if now-fed > timeout {
 				t.Fatalf("lease %v: fed %v ago, reset after %v", lease, now-fed, timeout)

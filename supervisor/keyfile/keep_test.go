@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // However many ask, one reads, once a second; and what cannot be read takes nothing away.
@@ -86,9 +88,7 @@ func TestSecretsStandOnLines(t *testing.T) {
 		"a\nb\n": "a|b", "a": "a", "a\r\n\n b \n": "a| b ", "\n\n": "!is empty", "": "!is empty", "a\x00b": "!is not text",
 		strings.Repeat("a\n", largest): "!is larger than",
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		all, err := Lines(file)
 		problem, bad := strings.CutPrefix(want, "!")
 		if bad && (err == nil || !strings.Contains(err.Error(), problem)) || !bad && (err != nil || strings.Join(all, "|") != want) {
@@ -101,9 +101,7 @@ func TestSecretsStandOnLines(t *testing.T) {
 	if _, err := Line(filepath.Dir(file)); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Error(err)
 	}
-	if err := os.WriteFile(file, []byte("a\nb\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("a\nb\n"), 0o600))
 	if _, err := Line(file); !errors.Is(err, ErrLines) {
 		t.Error(err)
 	}

@@ -8,14 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 func names(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	all, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, one := range all {
 		names = append(names, one.Name())
 	}
@@ -52,9 +52,7 @@ func TestALockLeavesNothingBehind(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 	unlock, err := s.Lock(t.Context())
-	if err := errors.Join(err, s.Save([]byte("owed"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, s.Save([]byte("owed"))))
 	unlock()
 	if left := names(t, s.Dir); !slices.Equal(left, []string{"x", "x.lock"}) {
 		t.Errorf("with something owed: %q", left)
@@ -66,9 +64,7 @@ func TestTheFirstOfThoseWhoShareAFileTellsTheOthers(t *testing.T) {
 	share := func(words string) (string, func()) {
 		t.Helper()
 		first, release, err := (&Store{Dir: dir, Name: "x"}).Share(t.Context(), words)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(first), release
 	}
 	one, leaveOne := share("one")

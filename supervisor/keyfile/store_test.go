@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/wait"
 )
 
@@ -16,16 +17,12 @@ func TestAStoreKeepsWhatWasGivenLast(t *testing.T) {
 		t.Errorf("nothing was saved: %v", err)
 	}
 	for _, text := range []string{"one", "two"} {
-		if err := s.Save([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Save([]byte(text)))
 		if got, err := s.Load(); string(got) != text || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	if err := s.Save(nil); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, s.Save(nil))
 	if _, err := s.Load(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it was removed: %v", err)
 	}

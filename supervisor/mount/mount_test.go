@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestATableOfMountsIsRead(t *testing.T) {
@@ -72,30 +73,20 @@ func TestWhatIsMountedIsToldByDeviceAndDirectory(t *testing.T) {
 // What keeps a file system busy is named: where a program is, what it has open, and what it runs.
 func TestWhoUsesADirectoryIsNamed(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got := users(dir); got != "no program has it open, so an NFS export, a loop device or swap does" {
 		t.Error(got)
 	}
 	cat, err := exec.LookPath("cat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text, err := os.ReadFile(cat)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "own cat"), text, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(filepath.Join(dir, "own cat"), text, 0o755))
 	for name, start := range map[string]func(cmd *exec.Cmd){
 		"cwd": func(cmd *exec.Cmd) { cmd.Dir = dir },
 		"fd": func(cmd *exec.Cmd) {
 			f, err := os.Create(filepath.Join(dir, "log"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			t.Cleanup(func() { f.Close() })
 			cmd.Stdout = f
 		},
@@ -105,20 +96,14 @@ func TestWhoUsesADirectoryIsNamed(t *testing.T) {
 			cmd := exec.Command(cat)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			start(cmd)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, cmd.Start())
 			if got := users(dir); !strings.Contains(got, "cat (pid "+strconv.Itoa(cmd.Process.Pid)+") has it open") {
 				t.Error(got)
 			}
 			in.Close()
-			if err := cmd.Wait(); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, cmd.Wait())
 		})
 	}
 }
@@ -128,16 +113,12 @@ func volume(t *testing.T) Mount {
 	t.Helper()
 	need.These(t, "loop")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	image, m := filepath.Join(dir, "image"), Mount{Directory: filepath.Join(dir, "my db"), Type: "ext4", Options: "noatime,errors=remount-ro"}
 	device := command(t, "sh", "-ec", "truncate -s 16M '"+image+"'; mkfs.ext4 -q '"+image+"'; mkdir '"+m.Directory+"'; exec losetup -f --show '"+image+"'")
 	t.Cleanup(func() { command(t, "losetup", "-d", device) })
 	m.Device = filepath.Join(dir, "data")
-	if err := os.Symlink(device, m.Device); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(device, m.Device))
 	t.Cleanup(func() { _ = syscall.Unmount(m.Directory, 0) }) // the test may have failed
 	return m
 }
@@ -154,9 +135,7 @@ func command(t *testing.T, words ...string) string {
 func (m Mount) mounted(t *testing.T) bool {
 	t.Helper()
 	here, _, err := m.look()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return len(here) > 0
 }
 
@@ -189,9 +168,7 @@ func TestAMountOverAnotherOneIsRefused(t *testing.T) {
 	if err := m.Down(); err != nil || !other.mounted(t) {
 		t.Error(err)
 	}
-	if err := other.Down(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, other.Down())
 }
 
 // P2: what is mounted in another place too is not undone by one unmount, and no other host may have it.
@@ -202,30 +179,20 @@ func TestADeviceThatIsMountedElsewhereIsNotUndone(t *testing.T) {
 	}
 	stay := exec.Command("unshare", "--mount", "cat") // with its own mounts
 	in, err := stay.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := stay.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stay.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, stay.Start())
 	_, err = in.Write([]byte("\n"))
 	if err == nil {
 		_, err = out.Read(make([]byte, 1)) // by then it is cat
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := m.Down(); err == nil || !strings.Contains(err.Error(), "is in use on this host: cat (pid "+strconv.Itoa(stay.Process.Pid)+") has it mounted on "+m.Directory) {
 		t.Error(err)
 	}
 	in.Close()
-	if err := stay.Wait(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, stay.Wait())
 	elsewhere := m
 	elsewhere.Directory = t.TempDir()
 	if _, err := elsewhere.Up(t.Context()); err != nil {
@@ -234,12 +201,8 @@ func TestADeviceThatIsMountedElsewhereIsNotUndone(t *testing.T) {
 	if nothing, err := m.Up(t.Context()); nothing || err == nil || !strings.HasSuffix(err.Error(), " has it mounted on "+elsewhere.Directory) {
 		t.Error(nothing, err)
 	}
-	if err := elsewhere.Down(); err != nil {
-		t.Error(err)
-	}
-	if err := m.Down(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, elsewhere.Down())
+	must.Report(t, m.Down())
 }
 
 func TestABusyFileSystemIsNotUndone(t *testing.T) {
@@ -248,16 +211,12 @@ func TestABusyFileSystemIsNotUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := os.Create(filepath.Join(m.Directory, "open"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := m.Down(); err == nil || !strings.Contains(err.Error(), m.Directory+" is busy: mount.test (pid "+strconv.Itoa(os.Getpid())+") has it open") {
 		t.Error(err)
 	}
 	f.Close()
-	if err := m.Down(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, m.Down())
 }
 
 // A watch ends when its file system is mounted no more, whoever has unmounted it, and for no other change of the table.
@@ -287,18 +246,14 @@ func TestAnUnmountIsSeen(t *testing.T) {
 			if _, err := other.Up(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := other.Down(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, other.Down())
 		}
 		select {
 		case err := <-done:
 			t.Fatalf("%s: it ends with another one: %v", name, err)
 		default:
 		}
-		if err := unix.Unmount(m.Directory, flags); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Unmount(m.Directory, flags))
 		if err := <-done; err == nil || err.Error() != m.Device+" is not mounted on "+m.Directory {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -306,12 +261,8 @@ func TestAnUnmountIsSeen(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := watch(ctx)
 	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	if err := m.Down(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, <-done)
+	must.Report(t, m.Down())
 }
 
 // What its server does not answer for, or fails, is unmounted all the same, and nothing of it is asked for that.
@@ -320,9 +271,7 @@ func TestAFileSystemWithoutItsServerIsUnmounted(t *testing.T) {
 	for name, gone := range map[string]bool{"does not answer": false, "is gone": true} {
 		m := Mount{Device: "server:/export", Directory: t.TempDir(), Type: "fuse"}
 		server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer server.Close()
 		m.Options = fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd())
 		if _, err := m.Up(t.Context()); err != nil {

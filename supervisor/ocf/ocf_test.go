@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // agent writes a resource agent for the test.
@@ -21,20 +22,14 @@ func agent(t *testing.T, script string) Resource {
 	root := t.TempDir()
 	t.Setenv("OCF_ROOT", root)
 	dir := filepath.Join(root, "resource.d", "test")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "Agent"), []byte("#!/bin/sh\ncd "+root+"\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(dir, 0o755))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "Agent"), []byte("#!/bin/sh\ncd "+root+"\n"+script), 0o755))
 	return Resource{Agent: "test:Agent", Name: "one", Params: map[string]string{"device": "/dev/a b"}}
 }
 
 func TestAnAgentGetsItsEnvironment(t *testing.T) {
 	r := agent(t, "env | grep ^OCF_ | sort > env; echo $1 >> env")
-	if err := r.Run(t.Context(), Action{Name: "start", Timeout: time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.Run(t.Context(), Action{Name: "start", Timeout: time.Minute}))
 	root := os.Getenv("OCF_ROOT")
 	text, err := os.ReadFile(filepath.Join(root, "env"))
 	want := "OCF_RA_VERSION_MAJOR=1\nOCF_RA_VERSION_MINOR=1\nOCF_RESKEY_CRM_meta_timeout=60000\nOCF_RESKEY_device=/dev/a b\nOCF_RESOURCE_INSTANCE=one\n" +
@@ -171,9 +166,7 @@ func TestMetaDataIsRead(t *testing.T) {
 </resource-agent>
 END`)
 	m, err := r.Meta(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !slices.Equal(m.Params, []string{"device", "options"}) || !slices.Equal(m.Required, []string{"device"}) {
 		t.Errorf("%+v", m)
 	}
@@ -204,9 +197,7 @@ func TestDebiansAgentsAreUnderstood(t *testing.T) {
 		if failed, ok := errors.AsType[*Failed](err); ok {
 			return failed.Code
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return 0
 	}
 	for _, step := range []struct {

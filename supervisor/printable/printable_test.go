@@ -7,6 +7,8 @@ import (
 	"testing/iotest"
 	"unicode"
 	"unicode/utf8"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // hostile is what a terminal would obey, and what hides or turns text.
@@ -16,9 +18,7 @@ func TestNothingThatATerminalObeysIsLeft(t *testing.T) {
 	t.Parallel()
 	value := map[string]string{"says": hostile + "é\U0001F600", hostile: "x"}
 	raw, err := json.MarshalIndent(value, "", "\t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var lines strings.Builder
 	if _, err := (&Lines{To: &lines}).Write([]byte(hostile + "\n")); err != nil {
 		t.Fatal(err)
@@ -31,9 +31,7 @@ func TestNothingThatATerminalObeysIsLeft(t *testing.T) {
 		}
 	}
 	var got map[string]string
-	if err := json.Unmarshal(JSON(raw), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(JSON(raw), &got))
 	for key, want := range value {
 		if want = strings.ToValidUTF8(want, string(utf8.RuneError)); got[strings.ToValidUTF8(key, string(utf8.RuneError))] != want {
 			t.Errorf("%q became %q", want, got)
@@ -72,13 +70,9 @@ func FuzzJSONStaysTheSameValue(f *testing.F) {
 	f.Add(hostile)
 	f.Fuzz(func(t *testing.T, s string) {
 		raw, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var was, is string
-		if err := json.Unmarshal(raw, &was); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(raw, &was))
 		if err := json.Unmarshal(JSON(raw), &is); err != nil || is != was {
 			t.Fatalf("%q became %q: %v", was, is, err)
 		}

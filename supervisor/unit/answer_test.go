@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 type answer struct{ err error }
@@ -28,9 +30,7 @@ func TestAnAnswerOfAnotherUnitCountsAsAFailure(t *testing.T) {
 	}
 	who = ""
 	for range 3 {
-		if err := a.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, a.Check(t.Context()))
 	}
 	if asked != 3 {
 		t.Errorf("asked %d times", asked)

@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/wait"
 )
 
@@ -21,9 +22,7 @@ func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 	var reach wait.Reach
 	log := hclog.NewNullLogger()
 	file, err := previous.open(t.Context(), &reach, config.LogFile{File: path}, safefile.Who{}, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var want strings.Builder
 	say := func(to *os.File, from int) {
 		for n := range 2000 {
@@ -42,14 +41,10 @@ func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 		}
 		say(pipes[0].w, 2000*(turn+1)) // nobody reads it
 		next := new(logs)
-		if err := next.resume(t.Context(), &reach, pipes[0], log); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, next.resume(t.Context(), &reach, pipes[0], log))
 		previous = next
 	}
-	if err := previous.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, previous.close())
 	got, err := os.ReadFile(path)
 	if err != nil || string(got) != want.String() {
 		t.Errorf("%d bytes are written, %v, instead of %d", len(got), err, want.Len())

@@ -16,6 +16,7 @@ import (
 	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/stuck"
 	"understudy/supervisor/wait"
 )
@@ -24,17 +25,13 @@ import (
 func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 	need.These(t, "root", "namespaces") // where they may be made, a disk may be mounted
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"))
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	path := filepath.Join(dir, "log")
 	previous := new(logs)
 	var reach wait.Reach
 	file, err := previous.open(t.Context(), &reach, config.LogFile{File: path}, safefile.Who{}, hclog.NewNullLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w := file.Writer()
 	var want strings.Builder
 	say := func() {
@@ -60,18 +57,12 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 			t.Errorf("an upgrade would be refused after %v", took)
 		}
 		next := new(logs)
-		if err := next.resume(t.Context(), &reach, pipes[0], hclog.NewNullLogger()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, next.resume(t.Context(), &reach, pipes[0], hclog.NewNullLogger()))
 		previous, w = next, pipes[0].w
 		say()
 	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=32m"); err != nil {
-		t.Fatal(err)
-	}
-	if err := previous.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=32m"))
+	must.OK(t, previous.close())
 	got, err := os.ReadFile(path)
 	if err != nil || string(got) != want.String() {
 		t.Errorf("%d bytes are written, %v, instead of %d", len(got), err, want.Len())
@@ -86,23 +77,15 @@ func TestAPipeThatCannotBeReadIsNotHandedOn(t *testing.T) {
 	conf := config.LogFile{File: filepath.Join(t.TempDir(), "log")}
 	open := func() *os.File {
 		log, err := l.open(t.Context(), &reach, conf, safefile.Who{}, hclog.NewNullLogger())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return log.Writer()
 	}
 	first, err := logfile.Open(logfile.Config{Path: conf.File + ".0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, w, err := first.Part()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	free := stuck.Pipe(t, w)
-	if err := errors.Join(first.Close(), l.resume(t.Context(), &reach, carriedPipe{Conf: conf, r: r, w: w}, hclog.NewNullLogger())); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(first.Close(), l.resume(t.Context(), &reach, carriedPipe{Conf: conf, r: r, w: w}, hclog.NewNullLogger())))
 	for again := time.Tick(time.Millisecond); !stuck.Hangs(); {
 		<-again
 	}
@@ -117,9 +100,7 @@ func TestAPipeThatCannotBeReadIsNotHandedOn(t *testing.T) {
 		t.Error(err)
 	}
 	free()
-	if err := l.close(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, l.close())
 	if got, err := os.ReadFile(conf.File); string(got) != "next\n" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -129,13 +110,9 @@ func TestAPipeThatCannotBeReadIsNotHandedOn(t *testing.T) {
 func TestAPipeThatCannotBeClosedIsLeftBehind(t *testing.T) {
 	need.These(t, "root")
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	its, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", w.Fd()), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer its.Close()
 	free := stuck.Pipe(t, its)
 	discarded := make(chan struct{})

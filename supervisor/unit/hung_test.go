@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/config"
 	"understudy/supervisor/testbed/hung"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/wait"
 )
 
@@ -36,9 +37,7 @@ func ends(t *testing.T, what string, within time.Duration, f func()) {
 func TestNobodyWaitsForAStateDiskThatHangs(t *testing.T) {
 	next, _ := disk(t)
 	dir, err := os.MkdirTemp("", "hung-")
-	if err := errors.Join(err, os.MkdirAll(debtsDir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, os.MkdirAll(debtsDir, 0o755)))
 	defer os.RemoveAll(dir) // once it answers, what nobody waited for may still write there
 	lastingDir = dir
 	before, surviving := next("b1"), next("b1")
@@ -46,9 +45,7 @@ func TestNobodyWaitsForAStateDiskThatHangs(t *testing.T) {
 	answer := hung.Mount(t, lastingDir)
 	defer answer() // before what debtor removes
 	ends(t, "to note and to settle what does not survive a boot", time.Second, func() {
-		if err := before.debts.add(vipOf(7)); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, before.debts.add(vipOf(7)))
 		before.debts.settle()
 	})
 	var all sync.WaitGroup // not tests of their own: few of those run at a time
@@ -88,9 +85,7 @@ func TestNobodyWaitsForAStateDiskThatHangs(t *testing.T) {
 				t.Error(err)
 			}
 			c.Processes[0].SurvivesBoot = false
-			if err := before.CannotNote(c); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, before.CannotNote(c))
 		},
 	} {
 		all.Go(func() { ends(t, name, patience, f) })

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // disk has debts noted in two folders, of which a boot empties the first. next is a supervisor of a boot.
@@ -26,9 +27,7 @@ func disk(t *testing.T) (next func(boot string) *Unit, power func()) {
 		return u
 	}
 	return next, func() {
-		if err := os.RemoveAll(debtsDir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(debtsDir))
 	}
 }
 
@@ -43,9 +42,7 @@ func addAll(t *testing.T, u *Unit, token int64, all ...Debt) {
 	for _, d := range all {
 		err = errors.Join(err, u.debts.add(d))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // P2: what survives a boot is undone after it, and nothing else. Until then the machine answers that it is not, and then that it is.
@@ -95,16 +92,10 @@ func TestOnlyTheNoteOfATermShowsThatNothingSurvived(t *testing.T) {
 	later.Token, elsewhere.Root = 8, "/two"
 	owed("another term", later, "b2", "role")
 	owed("another cluster", elsewhere, "b2", "role")
-	if err := os.Chmod(lastingDir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(lastingDir, 0o777))
 	owed("in a folder that anybody can write", term, "b2", "role")
-	if err := os.Chmod(lastingDir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(u.debts.store.Path(), []byte("torn"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(lastingDir, 0o755))
+	must.OK(t, os.WriteFile(u.debts.store.Path(), []byte("torn"), 0o600))
 	owed("a torn note", term, "b2", "role", "unknown")
 	if torn := next("b2"); torn.Undo(t.Context()) == nil || !strings.Contains(torn.NotUndone(), lastingDir) {
 		t.Errorf("undone, by a torn note: %q", torn.NotUndone())
@@ -127,9 +118,7 @@ func TestALastingNoteStaysWhereItLasts(t *testing.T) {
 	image.Restore(u.Debts(), u.Lasting())
 	n := Note{Node: "a", Service: "db", Cluster: t.Name(), Token: 7}
 	m := Means{Run: func(context.Context, Debt, string, []string) error { return nil }}
-	if err := n.Undo(t.Context(), n.Store(), m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, n.Undo(t.Context(), n.Store(), m))
 	if err := image.Undo(t.Context()); err != nil || image.Owes() {
 		t.Errorf("undone by a guardian: %v, %q", err, image.Owed())
 	}
@@ -144,9 +133,7 @@ func TestOfTwoNotesTheLastingOneCounts(t *testing.T) {
 	next, _ := disk(t)
 	u := next("b1")
 	addAll(t, u, 0, vipOf(7))
-	if err := u.Undo(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, u.Undo(t.Context()))
 	addAll(t, u, 8, vipOf(8))
 	f, ok := u.debts.store.(*files)
 	if !ok {
@@ -191,9 +178,7 @@ func TestWhatSurvivesABootIsNotDoneWithoutANoteThatDoes(t *testing.T) {
 	if err := u.debts.add(role); err == nil || u.Owes() {
 		t.Errorf("owed: %q, %v", u.Owed(), err)
 	}
-	if err := errors.Join(os.Remove(full), u.Last(7), u.debts.add(vipOf(7)), u.debts.add(role)); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, errors.Join(os.Remove(full), u.Last(7), u.debts.add(vipOf(7)), u.debts.add(role)))
 	if again := next("b2"); !slices.Equal(again.Owed(), []string{"role"}) {
 		t.Errorf("after a boot: %q", again.Owed())
 	}

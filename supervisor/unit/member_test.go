@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"understudy/supervisor/config"
+	"understudy/supervisor/testbed/must"
 )
 
 // A member says by its exit code that this host cannot run the service, and before that in words why. Where nothing was done nothing is
@@ -30,9 +31,7 @@ func TestAMemberSaysWhyItFails(t *testing.T) {
 		cfg.Conf.Processes = []config.Process{cfg.Conf.Processes[0], cfg.Conf.Processes[1], fs}
 		run := u.Start(t.Context(), cfg)
 		say := speaker(t, <-n.socket)
-		if err := say("X_UNDERSTUDY_WHY=no such disk"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, say("X_UNDERSTUDY_WHY=no such disk"))
 		heard := func() bool {
 			run.mu.Lock()
 			defer run.mu.Unlock()
@@ -74,9 +73,7 @@ func TestALostLinkIsHeard(t *testing.T) {
 	run := u.Start(t.Context(), cfg)
 	say := speaker(t, <-n.socket)
 	for _, why := range []string{"eth0 is down", ""} {
-		if err := say("X_UNDERSTUDY_LOST=" + why); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, say("X_UNDERSTUDY_LOST="+why))
 		if got := <-lost; got != why {
 			t.Error(got)
 		}

@@ -16,33 +16,26 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
+	"understudy/supervisor/testbed/must"
 )
 
 // lingering is a socket whose close takes hours: it lingers, and nobody reads what is sent. It does so until the test ends.
 func lingering(t *testing.T) *os.File {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	peer, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = peer.Close() }) // unread data: the kernel resets the connection
 	file, err := c.(*net.TCPConn).File()
 	if err == nil {
 		hours := &unix.Linger{Onoff: 1, Linger: 30000}
 		err = errors.Join(c.Close(), unix.SetsockoptLinger(int(file.Fd()), unix.SOL_SOCKET, unix.SO_LINGER, hours))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for chunk := make([]byte, 1<<16); err == nil; {
 		_, err = unix.SendmsgN(int(file.Fd()), chunk, nil, nil, unix.MSG_DONTWAIT)
 	}
@@ -83,9 +76,7 @@ func TestADescriptorThatDoesNotCloseDelaysNobody(t *testing.T) {
 	say := speaker(t, at)
 	for range 3 { // one is read, and the others are in the queue when the socket is closed
 		file := lingering(t)
-		if err := say("READY=1", int(file.Fd())); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, say("READY=1", int(file.Fd())))
 		go file.Close()
 	}
 	s.actor("bad").end(1)
@@ -111,16 +102,12 @@ func TestADescriptorThatDoesNotCloseDelaysNobody(t *testing.T) {
 	run = u.Start(t.Context(), cfg)
 	say = speaker(t, <-n.socket)
 	can, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	knows := unix.SetsockoptInt(can, unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0) == nil
 	if err := say("READY=1", can); knows && waits && !errors.Is(err, unix.EPERM) {
 		t.Errorf("a descriptor can be sent again: %v", err)
 	}
-	if err := errors.Join(unix.Close(can), say("READY=1")); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, errors.Join(unix.Close(can), say("READY=1")))
 	<-run.Ready()
 	run.Close()
 	u.Close()
@@ -133,9 +120,7 @@ func speaker(t *testing.T, at string) func(text string, fds ...int) error {
 	if err == nil {
 		err = unix.Connect(fd, &unix.SockaddrUnix{Name: at})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	return func(text string, fds ...int) error {
 		return unix.Sendmsg(fd, []byte(text), unix.UnixRights(fds...), nil, 0)

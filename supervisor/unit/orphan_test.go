@@ -11,6 +11,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/keyfile"
+	"understudy/supervisor/testbed/must"
 )
 
 // Owe is told before anything is started that may have an effect.
@@ -31,9 +32,7 @@ func noteOf(t *testing.T, debts ...Debt) (*Unit, Note) {
 	need.These(t, "root") // who may write the file
 	u := debtor(t, "a", "db", func(context.Context, []string) int { t.Error("the supervisor undoes it"); return 1 })
 	for _, d := range debts {
-		if err := u.debts.add(d); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, u.debts.add(d))
 	}
 	return u, Note{Node: "a", Service: "db", Cluster: t.Name(), Token: 7}
 }
@@ -63,9 +62,7 @@ func TestWhatAGuardianHasUndoneIsNotUndoneAgain(t *testing.T) {
 		t.Error(err)
 	}
 	left = false // who says so before the undo has run is not believed
-	if err := n.Undo(t.Context(), n.Store(), m); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, n.Undo(t.Context(), n.Store(), m))
 	if want := []string{"192.0.2.1/32 eth0", "umount", "gone", "umount", "gone", "del"}; !slices.Equal(did, want) {
 		t.Errorf("did %q, want %q", did, want)
 	}
@@ -91,9 +88,7 @@ func TestAGuardianUndoesNothingOfALaterTerm(t *testing.T) {
 		t.Errorf("%v, owed %q", err, owedOf("", "a", "db"))
 	}
 	data, err := json.Marshal(debtFile{Node: "b", Service: "db", Debts: []Debt{vipOf(7)}})
-	if err := errors.Join(err, n.Store().Save(data, false)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, n.Store().Save(data, false)))
 	if err := n.Undo(t.Context(), n.Store(), m); err == nil || !strings.Contains(err.Error(), "it is of db on b") {
 		t.Error(err)
 	}
@@ -103,9 +98,7 @@ func TestAGuardianUndoesNothingOfALaterTerm(t *testing.T) {
 func TestOnlyOneProcessUndoesAtATime(t *testing.T) {
 	u, n := noteOf(t, vipOf(7))
 	unlock, err := n.Store().Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer unlock()
 	m := Means{Run: func(context.Context, Debt, string, []string) error { t.Error("undone"); return nil }}
 	if err := n.Undo(t.Context(), n.Store(), m); !errors.Is(err, keyfile.ErrLocked) {
@@ -126,9 +119,7 @@ func TestNotesOfAnotherClusterDoNotCount(t *testing.T) {
 	need.These(t, "root") // who may write the file
 	u := New(Config{Service: "db", Node: "clustered", Root: "/one", Cluster: t.Name()})
 	t.Cleanup(func() { _ = u.debts.store.Save(nil, false) })
-	if err := u.debts.add(vipOf(7)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, u.debts.add(vipOf(7)))
 	for root, want := range map[string]int{"/one": 1, "/two": 0} {
 		if owed := owedOf(root, "clustered", "db"); len(owed) != want {
 			t.Errorf("in %q: %q", root, owed)

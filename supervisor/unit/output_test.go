@@ -19,6 +19,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/wait"
 )
 
@@ -26,12 +27,8 @@ import (
 func terminal(t *testing.T) (user, tty *os.File) {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0))
 	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, user.Fd(), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
 	if errno != 0 {
 		t.Fatal(errno)
@@ -55,9 +52,7 @@ func (b *begun) Start(ctx context.Context, spec child.Spec) (host.Process, error
 func saved(t *testing.T, name string, flags int) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(t.TempDir(), name), flags|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -118,13 +113,9 @@ func TestAProgramOfAnotherUserGetsAPipeIntoWhatItCouldNotOpen(t *testing.T) {
 func TestAProgramOfAnotherUserGetsNoOutputThatCanBeRead(t *testing.T) {
 	need.These(t, "root")
 	name := filepath.Join(t.TempDir(), "fifo")
-	if err := unix.Mkfifo(name, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mkfifo(name, 0o600))
 	fifo, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer fifo.Close()
 	socket := aSocket(t)
 	t.Setenv("JOURNAL_STREAM", strings.TrimPrefix(journal.Variable(socket), "JOURNAL_STREAM=")) // of a journal that is gone
@@ -140,9 +131,7 @@ func TestAProgramOfAnotherUserGetsNoOutputThatCanBeRead(t *testing.T) {
 func aSocket(t *testing.T) *os.File {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	one, other := os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "its other end")
 	t.Cleanup(func() { _ = errors.Join(one.Close(), other.Close()) })
 	return one
@@ -155,20 +144,14 @@ func TestAProgramWritesToOurOutputItself(t *testing.T) {
 	theirs := saved(t, "theirs", os.O_WRONLY)
 	ours := saved(t, "ours", os.O_RDONLY)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer null.Close()
 	r, pipe, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	defer pipe.Close()
 	socket := aSocket(t)
-	if err := theirs.Chown(65534, -1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, theirs.Chown(65534, -1))
 	for what, c := range map[string]struct {
 		user                  string
 		stdin, stdout, stderr *os.File
@@ -214,22 +197,16 @@ func TestAPipeIntoOurOutputOutlivesAnUpgrade(t *testing.T) {
 	previous, next := new(logs), new(logs)
 	var reach wait.Reach
 	log, err := previous.open(t.Context(), &reach, config.LogFile{File: "stdout:1"}, safefile.Who{}, hclog.NewNullLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, _ = io.WriteString(log.Writer(), "before\n")
 	pipes, err := previous.part()
 	if err != nil || len(pipes) != 1 {
 		t.Fatalf("%d pipes, %v", len(pipes), err)
 	}
 	_, _ = io.WriteString(pipes[0].w, "meanwhile\n")
-	if err := next.resume(t.Context(), &reach, pipes[0], hclog.NewNullLogger()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, next.resume(t.Context(), &reach, pipes[0], hclog.NewNullLogger()))
 	_, _ = io.WriteString(pipes[0].w, "after\n")
-	if err := next.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, next.close())
 	if got, err := os.ReadFile(os.Stdout.Name()); string(got) != "before\nmeanwhile\nafter\n" {
 		t.Errorf("the file has %q, %v", got, err)
 	}

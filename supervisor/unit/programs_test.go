@@ -14,6 +14,7 @@ import (
 
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/config"
+	"understudy/supervisor/testbed/must"
 )
 
 // The next image reads a config as it was written: otherwise it would start the programs anew for nothing.
@@ -23,9 +24,7 @@ func TestProgramsAreHandedOverAsTheyAre(t *testing.T) {
 	all.Address.IP = "192.0.2.10/32" // text that its reader takes
 	file := filepath.Join(t.TempDir(), "understudy.yaml")
 	text := "node: a\nzookeeper: {servers: [a]}\nservices: {s: {command: [\"true\"], inherit_env: false, env: {}, limits: {}, capabilities: {bounding: [], ambient: []}}}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	r := config.Read(file, "")
 	if r.Err() != nil {
 		t.Fatal(r.Err())
@@ -34,13 +33,9 @@ func TestProgramsAreHandedOverAsTheyAre(t *testing.T) {
 	for _, p := range []config.Process{all, empty, config.DefaultService("true").Processes[0]} {
 		out := CarriedRun{Programs: []config.Process{p}}
 		data, err := json.Marshal(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var in CarriedRun
-		if err := json.Unmarshal(data, &in); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(data, &in))
 		if diff := cmp.Diff(out.Programs, in.Programs); diff != "" {
 			t.Error(diff)
 		}
@@ -109,9 +104,7 @@ func TestTheSameInOtherWordsIsNoOtherConfig(t *testing.T) {
 // The program that keeps an address says that another machine claims it. It is counted, also after an upgrade.
 func TestAClaimOfAnAddressIsTold(t *testing.T) {
 	socket, err := notify.Listen(notify.Config{Dir: t.TempDir(), UID: uint32(os.Geteuid())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer socket.Close()
 	told := make(chan struct{}, 1)
 	r := &Run{u: debtor(t, "a", "db", nil), cfg: RunConfig{Claimed: func() { told <- struct{}{} }}, over: make(chan struct{})}
@@ -122,9 +115,7 @@ func TestAClaimOfAnAddressIsTold(t *testing.T) {
 	if err == nil {
 		_, err = conn.Write([]byte(notify.Claimed + "=1"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	select {
 	case <-told:
 	case <-time.After(10 * time.Second):

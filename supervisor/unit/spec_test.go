@@ -12,6 +12,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/testbed/must"
 )
 
 // keysOfProgram lists a program's keys by their paths, as in log.file.
@@ -32,9 +33,7 @@ func TestEveryKeyReachesTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, []byte(text), 0o600))
 		return name
 	}
 	umask, nice, oom, kill, none := config.Umask(0o27), 5, 100, []config.Capability{unix.CAP_KILL}, []config.Capability{}

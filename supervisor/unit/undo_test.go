@@ -16,6 +16,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/child"
 	"understudy/supervisor/host"
+	"understudy/supervisor/testbed/must"
 )
 
 // shell is a guard whose trees run each command by a function, which returns its exit code.
@@ -157,9 +158,7 @@ func TestWhoTellsThatNothingIsLeftIsBelieved(t *testing.T) {
 	})
 	told := vip
 	told.Undone = []string{"none"}
-	if err := u.debts.add(told); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, u.debts.add(told))
 	if err := u.Undo(t.Context()); err == nil || !u.Owes() || u.NotUndone() != "not undone: vip: exit code 1 (undone says no)" {
 		t.Errorf("%v, owes %v, %s", err, u.Owes(), u.NotUndone())
 	}
@@ -263,9 +262,7 @@ func TestNodesOfOneMachineOweInFilesOfTheirOwn(t *testing.T) {
 	if one.debts.store.Path() == other.debts.store.Path() {
 		t.Errorf("both have %s", one.debts.store.Path())
 	}
-	if err := one.debts.add(vip); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, one.debts.add(vip))
 	if owed := owedOf("", "a.b", "c"); len(owed) != 1 || len(owedOf("", "a", "b.c")) > 0 {
 		t.Errorf("owed: %q", owed)
 	}
@@ -273,9 +270,7 @@ func TestNodesOfOneMachineOweInFilesOfTheirOwn(t *testing.T) {
 	if again.LoadDebts(); len(again.Debts()) != 0 && !again.Owes() {
 		t.Errorf("%d debts, and it says that nothing is owed", len(again.Debts()))
 	}
-	if err := os.Rename(one.debts.store.Path(), other.debts.store.Path()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(one.debts.store.Path(), other.debts.store.Path()))
 	if other.LoadDebts(); len(other.Debts()) > 0 {
 		t.Error("what another node owes is taken over")
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // Where /run is open to all, another user can make our folder before us. Commands in it run as this supervisor's user.
@@ -31,18 +32,14 @@ func TestWhatAStrangerWroteDownIsNotRun(t *testing.T) {
 		},
 	} {
 		_ = debtor(t, "a", "db", nil).debts.add(vip)
-		if err := prepare(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, prepare())
 		next := debtor(t, "a", "db", nil)
 		next.LoadDebts()
 		names := Indebted("a", t.Name())
 		if ours := name == "ours"; ours != next.Owes() || ours != (len(names) == 1) {
 			t.Errorf("%s: %v, of %q", name, next.Debts(), names)
 		}
-		if err := errors.Join(os.RemoveAll(debtsDir), os.RemoveAll(debtsDir+".theirs")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.RemoveAll(debtsDir), os.RemoveAll(debtsDir+".theirs")))
 	}
 }
 
@@ -60,9 +57,7 @@ func TestWhatIsReadAndWrittenIsInTheFolderThatWasJudged(t *testing.T) {
 	forged := filepath.Join(theirs, filepath.Base(one.debts.store.Path()))
 	err := errors.Join(os.Rename(debtsDir, theirs), os.Mkdir(debtsDir, 0o755), os.Symlink(precious, forged+"~"),
 		os.WriteFile(precious, []byte("precious"), 0o600), os.Chown(theirs, 65533, 65533), os.Chown(forged, 65533, 65533))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -106,9 +101,7 @@ func TestOnlyAFileOfOursIsRead(t *testing.T) {
 	debtsDir = filepath.Join(t.TempDir(), "understudy")
 	_ = debtor(t, "a", "db", nil).debts.add(vip)
 	next := debtor(t, "a", "db", nil)
-	if err := os.Chown(next.debts.store.Path(), 65533, 65533); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chown(next.debts.store.Path(), 65533, 65533))
 	if next.LoadDebts(); len(next.Debts()) > 0 || len(Indebted("a", t.Name())) > 0 {
 		t.Errorf("a stranger's: %v", next.Debts())
 	}
@@ -123,9 +116,7 @@ func TestOnlyAFileOfOursIsRead(t *testing.T) {
 	if undone := next.Undo(t.Context()); err != nil || undone != nil || next.NotUndone() != "" {
 		t.Errorf("removed by hand: %v, %v, %q", err, undone, next.NotUndone())
 	}
-	if err := errors.Join(unix.Mkfifo(fifo.debts.store.Path(), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(unix.Mkfifo(fifo.debts.store.Path(), 0o600)))
 	if fifo.LoadDebts(); len(fifo.Debts()) > 0 {
 		t.Errorf("of a FIFO: %v", fifo.Debts())
 	}

@@ -131,7 +131,8 @@ func (id TreeID) Hold(s Stat) (Box, error) {
 	}
 	deadSignal := os.NewFile(uintptr(fd), "dead signal")
 	if what, err := os.Readlink(pathOf(fd)); what != "anon_inode:[eventfd]" { // any other file may never answer
-		return nil, errors.Join(fmt.Errorf("%w: the dead signal of stub %d is %q", ErrUnproved, s.Pid, what), err, deadSignal.Close(), held.Close())
+		return nil, errors.Join(fmt.Errorf("%w: the dead signal of stub %d is %q", ErrUnproved, s.Pid, what), err, deadSignal.Close(),
+			held.Close())
 	}
 	return &WalkBox{Pid: s.Pid, Pidfd: held, DeadSignal: deadSignal}, nil
 }

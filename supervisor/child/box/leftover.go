@@ -231,7 +231,7 @@ func (o Orphan) Leftover() Leftover {
 			return nil // do not show a process that cannot be read
 		}
 		text, _ := fs.ReadFile(itself, filepath.Join(path, "cgroup.procs"))
-		for _, word := range strings.Fields(string(text)) {
+		for word := range strings.FieldsSeq(string(text)) {
 			pid, err := strconv.Atoi(word)
 			if err != nil {
 				continue
@@ -263,7 +263,8 @@ func (l *Leftover) Look(pid int) bool {
 			continue
 		}
 		tracer, _ := strconv.Atoi(StatusField(text, "TracerPid"))
-		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tracer)); err == nil { // a thread traces: an operator looks for its process
+		// A thread traces: an operator looks for its process.
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tracer)); err == nil {
 			tracer, _ = strconv.Atoi(StatusField(text, "Tgid"))
 		}
 		if l.Pid == 0 || tracer != 0 || strings.HasPrefix(l.State, "Z") { // its main thread may have ended before the others

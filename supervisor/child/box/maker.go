@@ -39,8 +39,8 @@ func (c Container) Maker() (Maker, error) {
 // ErrSupervised says that the supervisor lives.
 var ErrSupervised = errors.New("that supervisor is running")
 
-// EndAll ends all trees of a supervisor that is gone. nil says that they are proved dead, each as KillByID proves it: nobody is left who could
-// make another one. A walked tree that has lost its supervisor and its guardians is never proved dead.
+// EndAll ends all trees of a supervisor that is gone. nil says that they are proved dead, each as KillByID proves it: nobody is left who
+// could make another one. A walked tree that has lost its supervisor and its guardians is never proved dead.
 func (m Maker) EndAll(ctx context.Context) error {
 	if err := m.here(); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/stuck"
 )
 
@@ -34,9 +35,7 @@ func TestOwnCgroupIsFound(t *testing.T) {
 
 func FuzzStatLine(f *testing.F) {
 	own, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Add(string(own))
 	f.Add("1 (a) b) (c) Z 0 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 5 0")
 	f.Fuzz(func(t *testing.T, line string) {
@@ -81,9 +80,7 @@ func TestAMemberOfARunIsKnownByItsCgroup(t *testing.T) {
 func TestAThreadThatNoSignalEndsIsSeen(t *testing.T) {
 	need.These(t, "root")
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	free := stuck.Pipe(t, w)
 	ended := make(chan struct{})
 	go func() {

@@ -72,7 +72,7 @@ func Members(cgroup string) ([]int, error) {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	var pids []int
-	for _, word := range strings.Fields(string(text)) {
+	for word := range strings.FieldsSeq(string(text)) {
 		if pid, err := strconv.Atoi(word); err == nil && pid > 1 { // 0: a process of another PID namespace
 			pids = append(pids, pid)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // unitOf makes the cgroup of a systemd unit, as far as it matters here.
@@ -18,16 +19,12 @@ func unitOf(t *testing.T) (dir string, in func(dir string, argv ...string) *exec
 	t.Helper()
 	need.These(t, KindCgroup)
 	base, err := CgroupBase()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := os.MkdirAll(base, 0o755); err != nil { // the first supervisor on a machine makes it
 		t.Fatal(err)
 	}
 	dir, err = os.MkdirTemp(base, "unit-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if l, err := OpenTreeCgroup(dir, 0); err == nil {
 			_ = KillUntilDead(context.Background(), l, true)
@@ -37,14 +34,10 @@ func unitOf(t *testing.T) (dir string, in func(dir string, argv ...string) *exec
 	return dir, func(dir string, argv ...string) *exec.Cmd {
 		t.Helper()
 		f, err := os.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer f.Close()
 		cmd := &exec.Cmd{Path: "/bin/sleep", Args: argv, SysProcAttr: &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd())}}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 		return cmd
 	}
@@ -56,9 +49,7 @@ func TestUnitIsSweptOnceItsGuardiansAreGone(t *testing.T) {
 	const busy = 300 * time.Millisecond
 	began := time.Now() // before the guardian's 0.3 s begin
 	in(dir, "understudy"+GuardianMark+"1/2 of node n", "0.3")
-	if err := sweepUnit(context.Background(), dir, 10*time.Second); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, sweepUnit(context.Background(), dir, 10*time.Second))
 	if took := time.Since(began); took < busy {
 		t.Errorf("took %v, and the guardian %v", took, busy)
 	}
@@ -70,9 +61,7 @@ func TestUnitIsSweptOnceItsGuardiansAreGone(t *testing.T) {
 func TestGuardiansThatStayAreNotWaitedForForEver(t *testing.T) {
 	dir, in := unitOf(t)
 	in(dir, "understudy"+GuardianMark+"1/2 of node n", "1000")
-	if err := sweepUnit(context.Background(), dir, 100*time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, sweepUnit(context.Background(), dir, 100*time.Millisecond))
 	if pids, err := Members(dir); err != nil || len(pids) > 0 {
 		t.Errorf("%v still live: %v", pids, err)
 	}
@@ -82,26 +71,16 @@ func TestGuardiansThatStayAreNotWaitedForForEver(t *testing.T) {
 func TestTreeOfAKilledSupervisorIsSwept(t *testing.T) {
 	dir, in := unitOf(t)
 	gone := exec.Command("true")
-	if err := gone.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, gone.Run())
 	host, err := Identity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	orphan := filepath.Join(dir, fmt.Sprintf("tree.p%d-%d-1.0123456789ab", host.PidNS, gone.Process.Pid))
-	if err := os.Mkdir(orphan, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(orphan, 0o755))
 	in(orphan, "sleep", "1000")
 	mine, err := MakeTreeCgroup(dir, "mine", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer mine.Close()
-	if err := sweepUnit(context.Background(), dir, time.Second); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, sweepUnit(context.Background(), dir, time.Second))
 	if _, err := os.Stat(orphan); err == nil {
 		t.Error("the tree is still there")
 	}

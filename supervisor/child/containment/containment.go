@@ -53,7 +53,8 @@ func Choose(ctx context.Context, mode string, log hclog.Logger) (box.Container, 
 				"why", c.Why)
 		case box.KindPidNS:
 			if c.UserNS {
-				log.Warn("this supervisor has no privilege, so programs run in their own user namespace: sudo, su and other setuid programs do not work there; "+
+				log.Warn("this supervisor has no privilege, so programs run in their own user namespace: "+
+					"sudo, su and other setuid programs do not work there; "+
 					"run as root, or in a unit with Delegate=yes", "why", c.Why)
 			}
 			log.Info("processes are contained by a PID namespace")

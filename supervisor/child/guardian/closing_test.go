@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestClosingIsTriedAgain(t *testing.T) {
@@ -20,9 +21,7 @@ func TestClosingIsTriedAgain(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer unix.Close(c.bell)
 	c.start(guard.Closing{Epoch: 1, All: true})
 	wire.PollOne(c.bell, unix.POLLIN, 20*time.Second)

@@ -18,9 +18,9 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// CloseSession removes the lock and breadcrumb of each release of a settled tree, says in the breadcrumb of the others that effects are left,
-// and then closes the ticket's ZooKeeper session. The trees of all releases are proved dead. Unless c.All, it must leave the session itself
-// to expire: a process of the session may be alive, or an effect. It may be called several times, in several processes.
+// CloseSession removes the lock and breadcrumb of each release of a settled tree, says in the breadcrumb of the others that effects are
+// left, and then closes the ticket's ZooKeeper session. The trees of all releases are proved dead. Unless c.All, it must leave the session
+// itself to expire: a process of the session may be alive, or an effect. It may be called several times, in several processes.
 type CloseSession func(ctx context.Context, c guard.Closing) error
 
 // Duties are what a guardian does that is not its own business.
@@ -33,8 +33,8 @@ type Duties struct {
 // Is reports whether this process was started to be a guardian; then main only calls Main.
 func Is() bool { return strings.Contains(os.Args[0], box.GuardianMark) }
 
-// guardian is a guardian process, in which a guard.Guardian decides. Its loop waits only for events: it uses no file system but procfs and cgroupfs,
-// no network, no log until all is done.
+// guardian is a guardian process, in which a guard.Guardian decides. Its loop waits only for events: it uses no file system but procfs and
+// cgroupfs, no network, no log until all is done.
 type guardian struct {
 	decider   *guard.Guardian
 	above     upLine
@@ -151,7 +151,8 @@ func (g *guardian) loop() int {
 		now := g.heard()
 		g.answering.inquire(g.decider)
 		g.alone = g.twin != nil && (g.alone || wire.Readable(int(g.twin.Fd())))
-		next, over := g.decider.Turn(now, guard.Events{Closed: g.closing.ended(), Undone: g.undoing.ended(), TwinGone: g.alone, Orphaned: g.above.gone})
+		next, over := g.decider.Turn(now,
+			guard.Events{Closed: g.closing.ended(), Undone: g.undoing.ended(), TwinGone: g.alone, Orphaned: g.above.gone})
 		if over {
 			return 0
 		}
@@ -162,8 +163,8 @@ func (g *guardian) loop() int {
 	}
 }
 
-// heard reads the supervisor's messages, and returns a time of which it knows them all. P7: a process that is stopped after it has read them
-// must not take what was sent meanwhile for missing.
+// heard reads the supervisor's messages, and returns a time of which it knows them all. P7: a process that is stopped after it has read
+// them must not take what was sent meanwhile for missing.
 func (g *guardian) heard() time.Duration {
 	const stopped = 50 * time.Millisecond // in less it reads them all
 	for tries := 1; ; tries++ {

@@ -22,7 +22,8 @@ func (g *guardian) Open(m *guard.Message) (guard.Box, error) {
 	}
 	switch {
 	case m.Seq > 0 && m.Op == guard.OpJoin: // it waits at its gate
-	case m.Box.Kind == box.KindCgroup && box.Vanished(m.Box.Path): // P3: the tree may hold a process that has left the cgroup, which follows
+	// P3: the tree may hold a process that has left the cgroup, which follows.
+	case m.Box.Kind == box.KindCgroup && box.Vanished(m.Box.Path):
 		return nil, nil
 	case errors.Is(err, errGone) && m.Box.Kind == box.KindPidNS:
 		return nil, nil

@@ -10,6 +10,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/testbed/must"
 )
 
 // A cgroup that is gone by the time a new guardian hears of its tree has nobody in it, but the tree may have a program that had left
@@ -32,15 +33,11 @@ func TestATreeWhoseCgroupIsGoneIsKnownToANewGuardian(t *testing.T) {
 func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
 	deadSignal := func() *os.File {
 		w, err := box.NewDeadSignal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return w
 	}
 	saw := deadSignal()
-	if err := box.Ring(int(saw.Fd())); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, box.Ring(int(saw.Fd())))
 	for name, c := range map[string]struct {
 		kind       string
 		deadSignal *os.File
@@ -73,14 +70,10 @@ func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
 func TestAGuardianWritesToTheWatchdogThatItShares(t *testing.T) {
 	for last, want := range map[bool]string{true: "1V", false: "1"} {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer r.Close()
 		g := &guardian{watchdog: -1}
-		if err := g.Take(&guard.Message{Op: guard.OpWatchdog, Grace: time.Second, Along: w}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, g.Take(&guard.Message{Op: guard.OpWatchdog, Grace: time.Second, Along: w}))
 		g.Feed()
 		g.LetGo(last)
 		if got, err := io.ReadAll(r); err != nil || string(got) != want {
@@ -100,8 +93,6 @@ func place(t testing.TB) string {
 	if err == nil {
 		err = os.MkdirAll(base, 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return base
 }

@@ -45,10 +45,12 @@ func (l lastLog) line(d guard.Deeds) string {
 	facts = append(facts, "session", session)
 	if len(d.Alive) > 0 {
 		priority = "<3>"
-		log.Error("the supervisor is gone, and its guardian could not kill the programs", append(facts, "alive", strings.Join(d.Alive, ", "))...)
+		log.Error("the supervisor is gone, and its guardian could not kill the programs",
+			append(facts, "alive", strings.Join(d.Alive, ", "))...)
 	} else if len(d.Left) > 0 {
 		priority = "<3>"
-		log.Error("the supervisor is gone, and its guardian could not undo what oneshots did", append(facts, "not undone", strings.Join(d.Left, ", "), "error", d.NotUndone)...)
+		log.Error("the supervisor is gone, and its guardian could not undo what oneshots did",
+			append(facts, "not undone", strings.Join(d.Left, ", "), "error", d.NotUndone)...)
 	} else if len(d.Recorded) > 0 {
 		priority = "<3>"
 		facts = append(facts, "recorded", strings.Join(d.Recorded, ", "))

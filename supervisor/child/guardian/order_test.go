@@ -13,35 +13,28 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/guard"
+	"understudy/supervisor/testbed/must"
 )
 
 // However many cgroups a program makes beside its own, as one may that has a part of them delegated: neither to order its death nor to
 // look whether it is dead takes a guardian longer for that.
 func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
 	l, err := box.MakeTreeCgroup(place(t), "order", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = box.KillUntilDead(context.Background(), l, true) })
 	b, err := openBox(&guard.Ref{Kind: box.KindCgroup, Path: l.Path}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer b.Close()
 	costs := func() float64 {
 		return testing.AllocsPerRun(3, func() {
 			_, looked := b.Dead()
-			if err := errors.Join(looked, b.Strike()); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, errors.Join(looked, b.Strike()))
 		})
 	}
 	costs()
 	before := costs()
 	for i := range 500 {
-		if err := os.Mkdir(filepath.Join(l.Path, box.RunPrefix+"x"+strconv.Itoa(i)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(l.Path, box.RunPrefix+"x"+strconv.Itoa(i)), 0o755))
 	}
 	if after := costs(); after > before+50 {
 		t.Errorf("%v allocations, and %v with 500 cgroups beside", before, after)
@@ -51,13 +44,9 @@ func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
 // P3: an order of death looks at nothing, so that it takes next to nothing.
 func TestTheFirstOrderOfDeathLooksAtNothing(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	held, err := unix.PidfdOpen(cmd.Process.Pid, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b := &heldBox{Box: &box.WalkBox{Pid: cmd.Process.Pid, Pidfd: os.NewFile(uintptr(held), "stub")}}
 	defer b.Close()
 	if cost := testing.AllocsPerRun(3, b.Order); cost > 20 {
@@ -75,31 +64,21 @@ func BenchmarkFirstOrderOfDeath(b *testing.B) {
 	var all []*heldBox
 	for range trees {
 		l, err := box.MakeTreeCgroup(base, "bench", "")
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		b.Cleanup(func() { _ = box.KillUntilDead(b.Context(), l, true) })
 		in, err := l.NewRun(1)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		b.Cleanup(func() { _ = box.KillUntilDead(b.Context(), in, true) })
 		cmd := exec.Command("sleep", "1000")
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, cmd.Start())
 		b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 		s, err := box.StatOf(cmd.Process.Pid)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		one, err := box.HoldFirst(s.Pid, s.Start)
 		if err != nil || one == nil {
 			b.Fatal(one, err)
 		}
-		if err := in.Name(one); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, in.Name(one))
 		all = append(all, &heldBox{Box: one}, &heldBox{Box: l, cgroup: true})
 	}
 	for b.Loop() {

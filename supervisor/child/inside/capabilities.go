@@ -59,7 +59,8 @@ func (c *Capabilities) before(o *order, userChanges bool) (all []step) {
 		sets, errno := c.inherited()
 		calls = append(calls, call{fails: errno, number: unix.SYS_GETPID}, sets.set(o))
 		all = append(all, step{
-			"capabilities.bounding", "only a supervisor that runs as root (with CAP_SETPCAP) can lower it: run it as root, or leave capabilities.bounding out", calls,
+			"capabilities.bounding", "only a supervisor that runs as root (with CAP_SETPCAP) can lower it: " +
+				"run it as root, or leave capabilities.bounding out", calls,
 		})
 	}
 	if c.Ambient != 0 && userChanges {
@@ -73,7 +74,8 @@ func (c *Capabilities) after(o *order, userChanges bool) []step {
 	if c.Ambient == 0 {
 		return nil
 	}
-	const advice = "the supervisor itself does not have all of them: run it as root, or give it those by AmbientCapabilities= in its unit, or leave them out"
+	const advice = "the supervisor itself does not have all of them: run it as root, " +
+		"or give it those by AmbientCapabilities= in its unit, or leave them out"
 	sets, errno := c.inherited()
 	for i := range sets.data {
 		own, set := uint32(c.Ambient>>(32*i)), &sets.data[i]

@@ -198,12 +198,15 @@ func (o *orders) fork(cgroup int, socket uintptr) (pid uintptr, errno syscall.Er
 		return pid, errno
 	}
 	for i = 1; i < signals; i++ { // what the runtime does in a child, but from memory that the copy has
-		_, _, errno = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(i), 0, uintptr(unsafe.Pointer(&o.handler)), unsafe.Sizeof(o.mask), 0, 0)
+		_, _, errno = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(i), 0, uintptr(unsafe.Pointer(&o.handler)),
+			unsafe.Sizeof(o.mask), 0, 0)
 		if errno == 0 && o.handler[0] > ignored {
-			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(i), uintptr(unsafe.Pointer(&o.byDefault)), 0, unsafe.Sizeof(o.mask), 0, 0)
+			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(i), uintptr(unsafe.Pointer(&o.byDefault)), 0,
+				unsafe.Sizeof(o.mask), 0, 0)
 		}
 	}
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&o.mask)), 0, unsafe.Sizeof(o.mask), 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&o.mask)), 0,
+		unsafe.Sizeof(o.mask), 0, 0)
 	if _, _, errno = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0); errno != 0 {
 		goto over
 	}

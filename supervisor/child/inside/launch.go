@@ -118,7 +118,8 @@ func (l *Launch) open(ctx context.Context, files [3]*os.File) (*guard.Message, e
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, context.Cause(ctx)
 	case err == nil && n == int(unsafe.Sizeof(said)):
-		return &guard.Message{Op: wire.OpFailed, Index: int(said.step), Number: int(said.errno), Why: "prepare its process: " + syscall.Errno(said.errno).Error()}, nil
+		return &guard.Message{Op: wire.OpFailed, Index: int(said.step), Number: int(said.errno),
+			Why: "prepare its process: " + syscall.Errno(said.errno).Error()}, nil
 	case killed != nil:
 		return nil, errors.Join(ErrKilledEarly, killed)
 	}

@@ -17,14 +17,13 @@ import (
 	"unsafe"
 
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 )
 
 // A stop that comes while a program is let go finds a program to ask, not one to kill.
 func TestWhatWasLetGoIsWaitedFor(t *testing.T) {
 	ours, theirs, err := wire.SocketPair()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	l := &Launch{report: ours}
 	go func() { // the program
@@ -45,16 +44,12 @@ func TestACopyAtItsGateHoldsNothingOfOurs(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	ran := filepath.Join(t.TempDir(), "ran")
 	l, err := Fork(-1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	steps, err := (&Program{Path: "/bin/sh", Argv: []string{"sh", "-c", "touch " + ran}}).steps(l.order)
 	if err == nil {
 		err = l.order.follow(steps)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for limit := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
 		fds, err := os.ReadDir("/proc/" + strconv.Itoa(l.Process.Pid) + "/fd")
 		if err == nil && len(fds) == 4 {
@@ -82,9 +77,7 @@ func TestACopyHasNoHeapOfOurs(t *testing.T) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR1)
 	defer signal.Reset(syscall.SIGUSR1)
 	l, err := Fork(-1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Discard()
 	var copied uintptr
 	heap := ownHeap()
@@ -117,9 +110,7 @@ func TestACopyHasNoHeapOfOurs(t *testing.T) {
 
 func procFile(t *testing.T, pid int, name string) string {
 	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(raw)
 }
 
@@ -167,9 +158,7 @@ func TestACopyIsBelievedAsFarAsItGot(t *testing.T) {
 		"silent":                            {stop: true, err: stopped},
 	} {
 		ours, theirs, err := wire.SocketPair()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if c.says.step > 0 {
 			if _, err := theirs.Write((*[unsafe.Sizeof(c.says)]byte)(unsafe.Pointer(&c.says))[:]); err != nil {
 				t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"understudy/supervisor/child/box"
 )
 
-// Go raises the soft limit of open files to the hard one when a program starts. The programs, and the one that a supervisor becomes, get the
-// soft limit that it was started with: those that use select(2) rely on that. Go's own forks restore it, but not ours (Fork).
+// Go raises the soft limit of open files to the hard one when a program starts. The programs, and the one that a supervisor becomes, get
+// the soft limit that it was started with: those that use select(2) rely on that. Go's own forks restore it, but not ours (Fork).
 
 // givenUp is the limit of open files that this process was started with, after Go has dropped it.
 var givenUp atomic.Pointer[Limit]

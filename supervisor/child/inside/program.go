@@ -75,7 +75,8 @@ func StartFault(err error) error {
 	return err
 }
 
-const adviceOnTasks = "a limit of tasks is reached: TasksMax= of the unit, pids.max of its cgroup or container, limits.nproc or ulimit -u of its user"
+const adviceOnTasks = "a limit of tasks is reached: TasksMax= of the unit, pids.max of its cgroup or container, " +
+	"limits.nproc or ulimit -u of its user"
 
 // Fault explains a copy's or a stub's message.
 func (prog *Program) Fault(m *guard.Message) error {

@@ -123,7 +123,8 @@ func (prog *Program) steps(o *order) ([]step, error) {
 		})
 	}
 	for _, l := range prog.Limits {
-		advice := "the supervisor's own hard limit is lower: raise that one (Limit" + strings.ToUpper(l.Name) + "= in its unit), or lower this one"
+		advice := "the supervisor's own hard limit is lower: raise that one (Limit" + strings.ToUpper(l.Name) +
+			"= in its unit), or lower this one"
 		if l.Name == "nofile" {
 			advice += ", which cannot be above the sysctl fs.nr_open for any user"
 		}
@@ -133,7 +134,8 @@ func (prog *Program) steps(o *order) ([]step, error) {
 	}
 	if n := prog.Nice; n != nil {
 		all = append(all, step{
-			fmt.Sprintf("nice: %d", *n), "a value below the supervisor's own needs root's rights or limits.nice: give it those, or raise the value",
+			fmt.Sprintf("nice: %d", *n), "a value below the supervisor's own needs root's rights or limits.nice: " +
+				"give it those, or raise the value",
 			[]call{kernel(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, uintptr(*n))},
 		})
 	}
@@ -175,7 +177,8 @@ func (c *Credential) steps(o *order) []step {
 		if len(c.Groups) > 0 {
 			all.args[1] = o.put(unsafe.Slice((*byte)(unsafe.Pointer(&c.Groups[0])), 4*len(c.Groups)))
 		}
-		groups, group, user = []call{all}, []call{kernel(unix.SYS_SETRESGID, gid, gid, gid)}, []call{kernel(unix.SYS_SETRESUID, uid, uid, uid)}
+		groups, group = []call{all}, []call{kernel(unix.SYS_SETRESGID, gid, gid, gid)}
+		user = []call{kernel(unix.SYS_SETRESUID, uid, uid, uid)}
 	}
 	return []step{{who + ": its groups", advice, groups}, {who + ": its group", advice, group}, {who, advice, user}}
 }

@@ -5,20 +5,20 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // A setting without a step would be lost without a trace.
 func TestEverySettingHasAStep(t *testing.T) {
 	whole := reflect.ValueOf(Settings{
-		Credential: &Credential{UID: 1, GID: 2, Name: "daemon"}, Umask: ptr(uint32(0o27)), Limits: []Limit{{"nofile", 7, 8}}, Nice: ptr(5), OOMScoreAdj: ptr(100),
-		NoNewPrivs: true, Capabilities: &Capabilities{Bounding: ptr(uint64(0)), Ambient: 1},
+		Credential: &Credential{UID: 1, GID: 2, Name: "daemon"}, Umask: new(uint32(0o27)), Limits: []Limit{{"nofile", 7, 8}}, Nice: new(5), OOMScoreAdj: new(100),
+		NoNewPrivs: true, Capabilities: &Capabilities{Bounding: new(uint64(0)), Ambient: 1},
 	})
 	steps := func(s Settings) (names []string) {
 		prog := Program{Path: "/bin/true", Argv: []string{"true"}, Env: []string{}, Settings: s}
 		all, err := prog.steps(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, step := range all {
 			names = append(names, step.what)
 		}
@@ -49,5 +49,3 @@ func TestLimitsAreKnownToTheKernel(t *testing.T) {
 		t.Errorf("Linux has 16 limits, not %d", len(limits))
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -48,7 +48,8 @@ func Open(name string) (*os.File, error) {
 	return open(socket, name, unitOf(string(own)))
 }
 
-// unitOf finds the systemd unit in a /proc/<pid>/cgroup, as systemd's cg_path_get_unit does: the first name that is not a slice. "" means none.
+// unitOf finds the systemd unit in a /proc/<pid>/cgroup, as systemd's cg_path_get_unit does: the first name that is not a slice. "" means
+// none.
 func unitOf(cgroups string) string {
 	for line := range strings.Lines(cgroups) {
 		_, path, ours := strings.Cut(strings.TrimSpace(line), ":name=systemd:")

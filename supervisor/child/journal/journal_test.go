@@ -11,18 +11,16 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/testbed/must"
 )
 
 func TestJournalIsKnownByItsStream(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "stream"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	var is unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &is); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Fstat(int(f.Fd()), &is))
 	for stream, want := range map[string]bool{fmt.Sprintf("%d:%d", is.Dev, is.Ino): true, fmt.Sprintf("%d:%d", is.Dev, is.Ino+1): false, "": false} {
 		t.Setenv("JOURNAL_STREAM", stream)
 		if Is(f) != want {
@@ -35,14 +33,10 @@ func TestAStreamBearsItsNameAndWaits(t *testing.T) {
 	t.Parallel()
 	at := filepath.Join(t.TempDir(), "stdout")
 	journald, err := net.Listen("unix", at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer journald.Close()
 	f, err := open(at, "web/nginx\n7", "understudy.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	if flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK != 0 {
 		t.Errorf("a program whose output does not wait loses lines: %o, %v", flags, err)
@@ -53,13 +47,9 @@ func TestAStreamBearsItsNameAndWaits(t *testing.T) {
 	if _, err := f.WriteString("said\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Close())
 	conn, err := journald.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	got, err := io.ReadAll(bufio.NewReader(conn))
 	if want := "web/nginx 7\nunderstudy.service\n6\n1\n0\n0\n0\nsaid\n"; err != nil || string(got) != want {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/stuck"
 	"understudy/supervisor/wait"
 )
@@ -25,37 +26,25 @@ func TestFileThatSomebodyElseMovesIsMadeAnew(t *testing.T) {
 	l, _ := running(t, Config{Path: path})
 	say(t, l, "one\n")
 	soon(t, "one", has(path, "one\n"))
-	if err := os.Rename(path, path+".old"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(path, path+".old"))
 	say(t, l, "two\n")
 	soon(t, "two", has(path, "two\n"))
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(path))
 	say(t, l, "three\n")
 	soon(t, "three", has(path, "three\n"))
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Truncate(path, 0))
 	say(t, l, "four\n")
 	soon(t, "four", has(path, "four\n"))
 	if got := content(t, path); got != "four\n" {
 		t.Errorf("%q", got)
 	}
-	if err := errors.Join(os.Rename(path, path+".older"), os.WriteFile(path, nil, 0o640)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Rename(path, path+".older"), os.WriteFile(path, nil, 0o640)))
 	say(t, l, "half ")
 	soon(t, "half a line", has(path, "half "))
-	if err := os.Rename(path, path+".oldest"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(path, path+".oldest"))
 	say(t, l, "a line\n")
 	soon(t, "the other half", has(path+".oldest", "half a line\n"))
-	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(filepath.Dir(path)))
 	say(t, l, "five\n")
 	soon(t, "five", has(path, "five\n"))
 }
@@ -64,14 +53,10 @@ func TestFileThatSomebodyElseMovesIsMadeAnew(t *testing.T) {
 func TestFullDiskIsSurvived(t *testing.T) {
 	need.These(t, "root", "namespaces") // where they may be made, a disk may be mounted
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"))
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 128<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(ballast, make([]byte, 128<<10), 0o600))
 	path := filepath.Join(dir, "app.log")
 	l, end := running(t, Config{Path: path, MaxSize: 1 << 30, Keep: 3})
 	const lines = 400_000 // about 14 MB: more than the disk, the pipe and the memory together
@@ -80,9 +65,7 @@ func TestFullDiskIsSurvived(t *testing.T) {
 	t.Logf("%d lines written in %v to a full disk", lines, time.Since(began))
 	soon(t, "the loss", func() bool { return l.Lost() > 0 && errors.Is(l.Fault(), unix.ENOSPC) })
 	pipe, err := l.r.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lost, looks := uint64(0), 0
 	soon(t, "all is read", func() bool {
 		waits := 0
@@ -93,9 +76,7 @@ func TestFullDiskIsSurvived(t *testing.T) {
 		looks++
 		return looks > 100
 	})
-	if err := errors.Join(os.Remove(ballast), unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=32m")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Remove(ballast), unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=32m")))
 	soon(t, "the note", has(path, "lines lost: no space left on device\n"))
 	say(t, l, "afterwards\n")
 	end()
@@ -127,9 +108,7 @@ func TestFullDiskIsSurvived(t *testing.T) {
 func TestDirectoryThatCannotBeWrittenToIsSurvived(t *testing.T) {
 	need.These(t, "root", "namespaces") // where they may be made, a disk may be mounted
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""))
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	path := filepath.Join(dir, "sub", "app.log")
 	l, end := running(t, Config{Path: path, MaxSize: 100, Keep: 2})
@@ -137,20 +116,14 @@ func TestDirectoryThatCannotBeWrittenToIsSurvived(t *testing.T) {
 	if !errors.Is(l.Fault(), unix.EROFS) {
 		t.Errorf("%v", l.Fault())
 	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, ""))
 	soon(t, "the first line", has(path, "kept meanwhile\n"))
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err == nil {
 		t.Error("the file is not open")
 	}
 	// It cannot be rotated, but written to: it grows on.
-	if err := os.Mkdir(path+".2", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path+".1", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(path+".2", 0o700))
+	must.OK(t, os.WriteFile(path+".1", nil, 0o600))
 	numbered(t, l, 100)
 	soon(t, "the last line", has(path, "100 .\n"))
 	end()
@@ -168,18 +141,14 @@ func TestFastWriterCostsNoMemory(t *testing.T) {
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	var most uint64
 	for over := false; !over; {
 		select {
 		case err := <-ended:
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 			over = true
 		case <-time.After(50 * time.Millisecond):
 			runtime.GC() // what is not needed any more does not count
@@ -203,18 +172,14 @@ func TestAPipeThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			l, err := Open(Config{Path: filepath.Join(t.TempDir(), "app.log"), Drain: time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			free := stuck.Pipe(t, l.Writer())
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ran := make(chan error, 1)
 			go func() { ran <- l.Run(ctx) }()
 			soon(t, "it is read", stuck.Hangs)
-			if err := end(l, cancel); err != nil {
-				t.Error(err)
-			}
+			must.Report(t, end(l, cancel))
 			select {
 			case <-ran:
 			case <-time.After(20 * time.Second):
@@ -233,13 +198,9 @@ func TestAPipeThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 func TestAPipeThatCannotBeClosedHoldsNobodyUp(t *testing.T) {
 	need.These(t, "root")
 	l, err := Open(Config{Path: filepath.Join(t.TempDir(), "app.log"), Drain: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	its, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", l.Writer().Fd()), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer its.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	ran, ended := make(chan error, 1), make(chan struct{})
@@ -268,20 +229,12 @@ func TestAPipeThatCannotBeClosedHoldsNobodyUp(t *testing.T) {
 func TestADirectoryThatHangsHoldsNobodyUp(t *testing.T) {
 	need.These(t, "fuse")
 	dir := filepath.Join(t.TempDir(), "logs")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(dir, 0o755))
 	l, err := Open(Config{Path: filepath.Join(dir, "app.log"), MaxSize: 100, Keep: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("hung", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd())); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, unix.Mount("hung", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd())))
 	t.Cleanup(func() {
 		_ = errors.Join(server.Close(), unix.Unmount(dir, unix.MNT_DETACH)) // all that hangs fails, and may go on in what lay below
 		soon(t, "the directory's end", func() bool { return os.RemoveAll(dir) == nil })

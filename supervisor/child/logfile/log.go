@@ -67,8 +67,8 @@ type Log struct {
 	locked    atomic.Bool   // Run has ended with ErrLocked
 }
 
-// Open makes the pipe. It fails for what an operator has to change: ErrNotFile, a relative path. A file that cannot be opened now, for want of
-// space, rights or a directory, or that is ErrInUse, is tried again while Run runs.
+// Open makes the pipe. It fails for what an operator has to change: ErrNotFile, a relative path. A file that cannot be opened now, for want
+// of space, rights or a directory, or that is ErrInUse, is tried again while Run runs.
 func Open(cfg Config) (*Log, error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -204,8 +204,8 @@ func (l *Log) Reconfigure(who safefile.Who, maxSize int64, keep int) {
 }
 
 // Run takes the output into the file until the last holder of the writer is gone, or ctx has ended and Drain is over; a
-// process that writes then gets EPIPE. It returns when all read output is written, or Drain is over for that. It closes everything, and leaves
-// behind what hangs in the kernel.
+// process that writes then gets EPIPE. It returns when all read output is written, or Drain is over for that. It closes everything, and
+// leaves behind what hangs in the kernel.
 func (l *Log) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	stop := context.AfterFunc(ctx, func() { _ = l.r.SetReadDeadline(time.Now().Add(l.drain)) })

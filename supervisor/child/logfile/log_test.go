@@ -18,6 +18,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/testbed/must"
 )
 
 const deadline = 60 * time.Second
@@ -26,9 +27,7 @@ const deadline = 60 * time.Second
 func running(t *testing.T, cfg Config) (l *Log, end func()) {
 	t.Helper()
 	l, err := Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- l.Run(ctx) }()
@@ -42,9 +41,7 @@ func running(t *testing.T, cfg Config) (l *Log, end func()) {
 		_ = l.CloseWriter()
 		select {
 		case err := <-ran:
-			if err != nil {
-				t.Error(err)
-			}
+			must.Report(t, err)
 		case <-time.After(deadline):
 			t.Error("it does not end")
 		}
@@ -57,9 +54,7 @@ func running(t *testing.T, cfg Config) (l *Log, end func()) {
 func content(t *testing.T, path string) string {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(raw)
 }
 
@@ -98,9 +93,7 @@ func TestOutputOfProgramsIsInTheFileWhenTheyHaveEnded(t *testing.T) {
 	l, end := running(t, Config{Path: path})
 	cmd := exec.Command("sh", "-c", `for i in 1 2 3; do echo out $i; echo err $i >&2; done; (sleep 0.2; echo late) & printf "no end of line"`)
 	cmd.Stdout, cmd.Stderr = l.Writer(), l.Writer()
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Run())
 	end()
 	if got, want := content(t, path), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\nno end of linelate\n"; got != want {
 		t.Errorf("%q", got)
@@ -117,9 +110,7 @@ func TestOutputOfProgramsIsInTheFileWhenTheyHaveEnded(t *testing.T) {
 func TestEndIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	l, err := Open(Config{Path: path, Drain: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- l.Run(ctx) }()
@@ -127,9 +118,7 @@ func TestEndIsBounded(t *testing.T) {
 	cancel()
 	select {
 	case err := <-ran:
-		if err != nil {
-			t.Error(err)
-		}
+		must.Report(t, err)
 	case <-time.After(deadline):
 		t.Fatal("it does not end")
 	}
@@ -143,17 +132,13 @@ func numbered(t *testing.T, l *Log, lines int) {
 	t.Helper()
 	cmd := exec.Command("awk", "-v", fmt.Sprint("n=", lines), `BEGIN { for (i = 1; i <= n; i++) { printf "%d ", i; for (j = i % 50; j > 0; j--) printf "x"; print "." } }`)
 	cmd.Stdout, cmd.Stderr = l.Writer(), os.Stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Run())
 }
 
 func dirOf(t *testing.T, path string) *safefile.Dir {
 	t.Helper()
 	dir, _, err := safefile.DirOf(path, safefile.Who{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return dir
 }
 
@@ -164,9 +149,7 @@ func files(t *testing.T, path string) (all []string) {
 	dir := dirOf(t, path)
 	defer dir.Close()
 	old, err := f.rotatedFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, r := range old {
 		all = append(all, filepath.Join(filepath.Dir(path), r.name))
 	}
@@ -179,9 +162,7 @@ func TestOneFileHasOneWriter(t *testing.T) {
 		t.Run(other, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "app.log")
-			if err := os.Symlink(dir, filepath.Join(dir, "link")); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Symlink(dir, filepath.Join(dir, "link")))
 			first, end := running(t, Config{Path: path})
 			second, endSecond := running(t, Config{Path: dir + "/" + other})
 			if err := second.Fault(); !errors.Is(err, ErrInUse) {
@@ -208,17 +189,11 @@ func TestALockOfAReaderHoldsNoLogUp(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "app.log")
-			if err := os.WriteFile(path, nil, 0o640); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, nil, 0o640))
 			reader, err := os.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer reader.Close()
-			if err := lock(int(reader.Fd())); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, lock(int(reader.Fd())))
 			l, end := running(t, Config{Path: path, MaxSize: 1000, Keep: 1000})
 			numbered(t, l, 1000)
 			end()
@@ -232,9 +207,7 @@ func TestALockOfAReaderHoldsNoLogUp(t *testing.T) {
 func TestOnlyARegularFileIsALog(t *testing.T) {
 	dir := t.TempDir()
 	link, fifo := filepath.Join(dir, "link"), filepath.Join(dir, "fifo")
-	if err := errors.Join(os.Symlink("/etc/passwd", link), unix.Mkfifo(fifo, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Symlink("/etc/passwd", link), unix.Mkfifo(fifo, 0o600)))
 	for _, path := range []string{link, fifo, dir, "/dev/null"} {
 		if _, err := Open(Config{Path: path}); !errors.Is(err, ErrNotFile) {
 			t.Errorf("%s: %v", path, err)
@@ -250,15 +223,11 @@ func TestLastWordsOfAKilledProgramAreThere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	l, end := running(t, Config{Path: path, MaxSize: 1 << 30})
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	cmd := exec.Command("sh", "-c", `seq 1 20000; printf "cut he"; echo said >&2; exec sleep 1000`)
 	cmd.Stdout, cmd.Stderr = l.Writer(), w
-	if err := errors.Join(cmd.Start(), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(cmd.Start(), w.Close()))
 	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
@@ -273,9 +242,7 @@ func TestLastWordsOfAKilledProgramAreThere(t *testing.T) {
 // A file that cannot be written at the end either does not keep the end waiting, and is told.
 func TestEndThatCannotBeWrittenIsTold(t *testing.T) {
 	l, err := Open(Config{Path: "/proc/no/such/app.log", Drain: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	say(t, l, "never to be seen\n")
 	_ = l.CloseWriter()
 	ran := make(chan error, 1)
@@ -295,16 +262,12 @@ func TestGrantedUserCanOpenItsOutput(t *testing.T) {
 	need.These(t, "root")
 	path := filepath.Join(t.TempDir(), "app.log")
 	l, end := running(t, Config{Path: path})
-	if err := l.Grant(65534, 65534); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.Grant(65534, 65534))
 	cmd := exec.Command("sh", "-c", "echo opened > /proc/self/fd/1")
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = l.Writer(), l.Writer()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	if err := cmd.Run(); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, cmd.Run())
 	end()
 	if got := content(t, path); got != "opened\n" {
 		t.Errorf("%q", got)
@@ -315,9 +278,7 @@ func TestLogsLeakNothing(t *testing.T) {
 	dir := t.TempDir()
 	count := func() (int, int) {
 		entries, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return len(entries), runtime.NumGoroutine()
 	}
 	one := func(i int) {
@@ -328,9 +289,7 @@ func TestLogsLeakNothing(t *testing.T) {
 			t.Fatal("a directory")
 		}
 		unused, err := Open(Config{Path: filepath.Join(dir, "unused")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_ = unused.Close()
 	}
 	one(0)

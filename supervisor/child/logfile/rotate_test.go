@@ -10,6 +10,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestRotationKeepsLinesWholeAndInOrder(t *testing.T) {
@@ -49,9 +50,7 @@ func TestOnlySoManyAreKept(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "app.log")
 		for _, name := range []string{"app.log.9", "app.log.7.gz", "app.log.bak", "app.log.01", "other.log.1"} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte("x\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("x\n"), 0o600))
 		}
 		l, end := running(t, Config{Path: path, MaxSize: 1000, Keep: keep})
 		numbered(t, l, 500)
@@ -84,9 +83,7 @@ func TestTheUserOfALogChangesWhileItRuns(t *testing.T) {
 	need.These(t, "root")
 	const one, other = 4711, 4712
 	dir := filepath.Join(t.TempDir(), "logs")
-	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, one, one)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, one, one)))
 	path := filepath.Join(dir, "app.log")
 	l, end := running(t, Config{Path: path, MaxSize: 2000, Keep: 2, Who: safefile.Who{UID: one}})
 	numbered(t, l, 10)
@@ -94,9 +91,7 @@ func TestTheUserOfALogChangesWhileItRuns(t *testing.T) {
 		text, err := os.ReadFile(path)
 		return err == nil && strings.Count(string(text), "\n") == 10
 	})
-	if err := os.Chown(dir, other, other); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chown(dir, other, other))
 	l.Reconfigure(safefile.Who{UID: other}, 2000, 2)
 	numbered(t, l, 500)
 	end()

@@ -69,7 +69,8 @@ func newSocket(cfg Config) *Socket {
 	}
 	return &Socket{
 		cfg: cfg, ready: make(chan struct{}), closed: make(chan struct{}),
-		ignored: loglimit.Line{Log: cfg.Logger, Words: "ignoring notifications from processes that are not the program's", Window: time.Minute},
+		ignored: loglimit.Line{Log: cfg.Logger, Words: "ignoring notifications from processes that are not the program's",
+			Window: time.Minute},
 	}
 }
 
@@ -178,16 +179,16 @@ func (s *Socket) Close() error {
 	return errors.Join(removeFolder(s.folder, s.dir, s.name), s.folder.Close(), s.conn.Close())
 }
 
-// Run takes in what the program says, until ctx ends or the socket is closed. It hangs for as long as the kernel takes to close a descriptor
-// that came along, and receives nothing meanwhile.
+// Run takes in what the program says, until ctx ends or the socket is closed. It hangs for as long as the kernel takes to close a
+// descriptor that came along, and receives nothing meanwhile.
 func (s *Socket) Run(ctx context.Context) error {
 	_ = s.conn.SetReadDeadline(time.Time{}) // it may have run before
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	defer s.ignored.End()
 	buf := make([]byte, maxDatagram)
-	// The sender has room in it, and no descriptor: the kernel closes those, so that no process that is forked has a copy of one, whose close
-	// could keep it from its program.
+	// The sender has room in it, and no descriptor: the kernel closes those, so that no process that is forked has a copy of one, whose
+	// close could keep it from its program.
 	oob := make([]byte, unix.CmsgSpace(unix.SizeofUcred))
 	for {
 		n, oobn, _, _, err := s.conn.ReadMsgUnix(buf, oob)

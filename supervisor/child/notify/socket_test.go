@@ -20,6 +20,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/apart"
+	"understudy/supervisor/testbed/must"
 )
 
 const (
@@ -69,17 +70,13 @@ func made(t *testing.T, cfg Config) *Socket {
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if cfg.Dir == "" {
 		cfg.Dir = dir
 	}
 	s, err := Listen(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	n := new(atomic.Int64)
 	counts.Store(s, n)
@@ -104,9 +101,7 @@ func run(t *testing.T, s *Socket) {
 	go func() { ran <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
+		must.Report(t, <-ran)
 	})
 }
 
@@ -124,16 +119,12 @@ func lingering(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	cmd.Env = append(cmd.Env, "LINGER=1")
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		_ = in.Close()
 		_ = cmd.Wait()
@@ -145,9 +136,7 @@ func lingering(t *testing.T, cmd *exec.Cmd) {
 
 func send(t *testing.T, s *Socket, datagrams ...string) {
 	t.Helper()
-	if err := sender(s, datagrams...).Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, sender(s, datagrams...).Run())
 }
 
 // speaker sends as this process.
@@ -157,9 +146,7 @@ func speaker(t *testing.T, s *Socket) func(datagram string, fds ...int) {
 	if err == nil {
 		err = unix.Connect(fd, &unix.SockaddrUnix{Name: s.path()})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	return func(datagram string, fds ...int) {
 		t.Helper()
@@ -167,9 +154,7 @@ func speaker(t *testing.T, s *Socket) func(datagram string, fds ...int) {
 		if len(fds) > 0 {
 			rights = unix.UnixRights(fds...)
 		}
-		if err := unix.Sendmsg(fd, []byte(datagram), rights, nil, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Sendmsg(fd, []byte(datagram), rights, nil, 0))
 	}
 }
 
@@ -232,9 +217,7 @@ func TestBarrierIsAnsweredAfterWhatWasSaidBefore(t *testing.T) {
 	s := made(t, Config{UID: uint32(os.Geteuid())})
 	say := speaker(t, s)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	say("READY=1")
 	say("BARRIER=1", int(w.Fd()))
@@ -260,9 +243,7 @@ func TestGarbageAndDescriptorsPileUpNowhere(t *testing.T) {
 	soon(t, "the first", func() bool { return claims(s) == 1 })
 	before := descriptors(t)
 	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer null.Close()
 	many := make([]int, 253) // the kernel's own bound
 	for i := range many {
@@ -286,9 +267,7 @@ func TestGarbageAndDescriptorsPileUpNowhere(t *testing.T) {
 func descriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return len(entries)
 }
 
@@ -315,16 +294,12 @@ func TestProgramOfAnotherUserIsHeard(t *testing.T) {
 	need.These(t, "root")
 	for _, uid := range []uint32{65534, 0} {
 		s := listening(t, Config{UID: uid, Belongs: func(int) bool { return true }})
-		if err := as(sender(s, "READY=1"), 65534).Run(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, as(sender(s, "READY=1"), 65534).Run())
 		soon(t, "ready", func() bool { return isReady(s) })
 	}
 	for uid, want := range map[uint32]int64{65534: 1, 0: 0} {
 		late := made(t, Config{UID: uid, Belongs: func(int) bool { return false }})
-		if err := as(sender(late, claim), 65534).Run(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, as(sender(late, claim), 65534).Run())
 		send(t, late, "READY=1") // root's
 		run(t, late)             // all have ended by now
 		soon(t, "root's", func() bool { return isReady(late) })
@@ -336,9 +311,7 @@ func TestProgramOfAnotherUserIsHeard(t *testing.T) {
 
 func TestSocketIsRemoved(t *testing.T) {
 	s := made(t, Config{})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Close())
 	if err := s.Run(t.Context()); err != nil {
 		t.Errorf("run after close: %v", err)
 	}
@@ -359,12 +332,8 @@ func TestSweepRemovesOnlyWhatNobodyListensAt(t *testing.T) {
 	dead := made(t, Config{Dir: alive.cfg.Dir})
 	_ = dead.conn.Close() // as a kill does
 	strange, making := filepath.Join(alive.cfg.Dir, "other"), filepath.Join(alive.cfg.Dir, prefix+"1")
-	if err := errors.Join(os.Mkdir(strange, 0o755), os.Mkdir(making, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	if err := Sweep(alive.cfg.Dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Mkdir(strange, 0o755), os.Mkdir(making, 0o700)))
+	must.OK(t, Sweep(alive.cfg.Dir))
 	if _, err := os.Stat(dead.dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("left: %v", err)
 	}
@@ -373,18 +342,14 @@ func TestSweepRemovesOnlyWhatNobodyListensAt(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := Sweep(filepath.Join(alive.cfg.Dir, "none")); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, Sweep(filepath.Join(alive.cfg.Dir, "none")))
 }
 
 // Where the kernel can refuse them, a program sends no descriptors to whoever wants none.
 func TestDescriptorsAreRefused(t *testing.T) {
 	s := listening(t, Config{RefuseFiles: true})
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer unix.Close(fd)
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0) != nil {
 		return // an older kernel

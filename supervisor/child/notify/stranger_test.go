@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // strangerRole looks for sockets in the directory that it is given, by its names and by what the kernel tells everybody, and
@@ -75,9 +76,7 @@ func TestStrangerDoesNotReachTheSocket(t *testing.T) {
 		}
 	}
 	for _, s := range []*Socket{ofUser, ofRoot} {
-		if err := s.conn.SetReadDeadline(unixEpoch); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.conn.SetReadDeadline(unixEpoch))
 		if n, err := s.conn.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("it was sent %d bytes: %v", n, err)
 		}
@@ -90,9 +89,7 @@ func TestFolderOfAStrangerIsNotUsed(t *testing.T) {
 	dir := made(t, Config{}).cfg.Dir
 	theirs, open, link := filepath.Join(dir, "theirs"), filepath.Join(dir, "open"), filepath.Join(dir, "link")
 	err := errors.Join(os.Mkdir(theirs, 0o755), os.Chown(theirs, 65533, 65533), os.Mkdir(open, 0o755), os.Chmod(open, 0o777), os.Symlink(dir, link))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for at, why := range map[string]string{theirs: "belongs to another user (uid 65533): remove it", open: "chmod go-w " + open, link: "is not a directory"} {
 		if s, err := Listen(Config{Dir: at}); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v %v", at, s, err)
@@ -119,9 +116,7 @@ func userMain() int {
 func TestUserWithoutARuntimeDirectoryHasAFolderOfItsOwn(t *testing.T) {
 	need.These(t, "root")
 	tmp, err := os.MkdirTemp("", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
 	// What a stranger can do beforehand: the names that could be guessed are his, and so is a runtime directory.
 	err = os.Chmod(tmp, 0o777|fs.ModeSticky)
@@ -129,9 +124,7 @@ func TestUserWithoutARuntimeDirectoryHasAFolderOfItsOwn(t *testing.T) {
 		at := filepath.Join(tmp, name)
 		err = errors.Join(err, os.Mkdir(at, 0o777), os.Chmod(at, 0o777), os.Chown(at, 65533, 65533))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, runtime := range []string{"", filepath.Join(tmp, "run")} {
 		cmd := as(exec.Command("/proc/self/exe"), 65534)
 		cmd.Args, cmd.Dir = []string{userRole}, "/"
@@ -144,9 +137,7 @@ func TestUserWithoutARuntimeDirectoryHasAFolderOfItsOwn(t *testing.T) {
 	}
 	// Where everybody may rename what is in it, as in an emptyDir of Kubernetes, it is still the only one; only its owner counts.
 	for owner, want := range map[int]bool{0: true, 65533: false} {
-		if err := errors.Join(os.Chown(tmp, owner, owner), os.Chmod(tmp, 0o777)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.Chown(tmp, owner, owner), os.Chmod(tmp, 0o777)))
 		cmd := as(exec.Command("/proc/self/exe"), 65534)
 		cmd.Args, cmd.Dir = []string{userRole}, "/"
 		cmd.Env = []string{"TMPDIR=" + tmp}
@@ -155,12 +146,8 @@ func TestUserWithoutARuntimeDirectoryHasAFolderOfItsOwn(t *testing.T) {
 		}
 	}
 	// Its own one is used.
-	if err := os.Chown(filepath.Join(tmp, "run"), 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Chmod(filepath.Join(tmp, "run"), 0o700), os.Remove(filepath.Join(tmp, "run/understudy"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chown(filepath.Join(tmp, "run"), 65534, 65534))
+	must.OK(t, errors.Join(os.Chmod(filepath.Join(tmp, "run"), 0o700), os.Remove(filepath.Join(tmp, "run/understudy"))))
 	cmd := as(exec.Command("/proc/self/exe"), 65534)
 	cmd.Args, cmd.Dir = []string{userRole}, "/"
 	cmd.Env = []string{"TMPDIR=" + tmp, "XDG_RUNTIME_DIR=" + filepath.Join(tmp, "run")}
@@ -207,9 +194,7 @@ func TestFloodOfTheProgramItselfIsReadInSmallParts(t *testing.T) {
 	began := time.Now()
 	run(t, s)
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer unix.Close(fd)
 	sent, refused := 0, 0
 	for time.Since(began) < 10*while {

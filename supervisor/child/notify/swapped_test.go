@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // swapping exchanges two paths as fast as it can, as who may rename in the folder above can, until the function that it returns is called.
@@ -32,9 +33,7 @@ func swapping(one, other string) (stop func()) {
 func dirFor(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -44,9 +43,7 @@ func TestNoSocketIsMadeInAFolderThatWasSwappedIn(t *testing.T) {
 	need.These(t, "root")
 	run := dirFor(t)
 	ours, theirs := filepath.Join(run, "understudy"), filepath.Join(run, "theirs")
-	if err := errors.Join(os.Mkdir(ours, 0o755), os.Mkdir(theirs, 0o777), os.Chmod(theirs, 0o777), os.Chown(theirs, 65533, 65533)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Mkdir(ours, 0o755), os.Mkdir(theirs, 0o777), os.Chmod(theirs, 0o777), os.Chown(theirs, 65533, 65533)))
 	stop := swapping(ours, theirs)
 	made := 0
 	for range 1000 {

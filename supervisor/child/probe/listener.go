@@ -16,13 +16,14 @@ import (
 )
 
 // Stranger is who answers at an address of this host in place of a program that was started at since: a process of another systemd unit
-// that ran before. "": none, or that is not known. A process that is started later may serve on the program's behalf, as a container's does.
+// that ran before. "": none, or that is not known. A process that is started later may serve on the program's behalf, as a container's
+// does.
 func Stranger(address string, since time.Duration) string {
 	return otherListener(address, since, nil, systemdUnit)
 }
 
-// Squatter is Stranger where ours does not run: also for addresses that are to be set on this host, as who listens at all addresses answers there
-// then. A program of another supervisor does not count: it may be this service, of another node.
+// Squatter is Stranger where ours does not run: also for addresses that are to be set on this host, as who listens at all addresses answers
+// there then. A program of another supervisor does not count: it may be this service, of another node.
 func Squatter(address string, since time.Duration, toBeSet []netip.Addr) string {
 	return otherListener(address, since, toBeSet, func(pid string) string {
 		unit := systemdUnit(pid)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // script answers each check as told, and after its end with the last answer.
@@ -96,9 +98,7 @@ func watched(t *testing.T, cfg Config, s *script, length time.Duration) string {
 		}
 		story = append(story, fmt.Sprintf("%s%d", word, r.Failures))
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	must.Report(t, err)
 	return strings.Join(story, " ")
 }
 
@@ -171,9 +171,7 @@ func TestReadinessIsLookedForQuicklyAtFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := answer{err: errIll}
 		s := scripted(bad, bad, bad, bad, bad, bad, bad, bad, answer{})
-		if err := WaitReady(t.Context(), time.Minute, s); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, WaitReady(t.Context(), time.Minute, s))
 		if got, want := s.story(), "[0s 20ms 60ms 140ms 300ms 620ms 1.12s 1.62s 2.12s]"; got != want {
 			t.Errorf("%s, not %s", got, want)
 		}

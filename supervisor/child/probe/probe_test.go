@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 func says(t *testing.T, p Probe, want string) {
@@ -36,9 +38,7 @@ func saysWithin(t *testing.T, limit time.Duration, p Probe, want string) {
 func listener(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }

@@ -30,8 +30,8 @@ type handedOver struct {
 	State json.RawMessage `json:"state"`
 }
 
-// Become execs the binary at path in this process, and leaves state to it. Call it on the main thread, while nobody forks; it returns only on
-// failure.
+// Become execs the binary at path in this process, and leaves state to it. Call it on the main thread, while nobody forks; it returns only
+// on failure.
 func Become(path string, argv, env []string, state json.RawMessage) error {
 	own, err := box.StatOf(os.Getpid())
 	if err != nil {

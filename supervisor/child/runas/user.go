@@ -58,7 +58,8 @@ func (a accounts) lookUp(ctx context.Context, user, group string) (*User, error)
 		}
 		listed = inFile || entry == nil
 		if entry == nil && group == "" {
-			return nil, fmt.Errorf("%w: user %s has no entry in /etc/passwd, which would name its group: create it or set group: too", errNoUser, user)
+			return nil, fmt.Errorf("%w: user %s has no entry in /etc/passwd, which would name its group: create it or set group: too",
+				errNoUser, user)
 		}
 	}
 	if group != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/testbed/must"
 )
 
 const passwd = `root:x:0:0:root:/root:/bin/bash
@@ -38,9 +39,7 @@ func known(t *testing.T) accounts {
 	t.Helper()
 	dir := t.TempDir()
 	a := accounts{passwd: filepath.Join(dir, "passwd"), group: filepath.Join(dir, "group")}
-	if err := errors.Join(os.WriteFile(a.passwd, []byte(passwd), 0o600), os.WriteFile(a.group, []byte(group), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.WriteFile(a.passwd, []byte(passwd), 0o600), os.WriteFile(a.group, []byte(group), 0o600)))
 	a.getent = func(_ context.Context, words ...string) (string, error) {
 		switch strings.Join(words, " ") {
 		case "passwd ldap", "passwd 5000":
@@ -113,9 +112,7 @@ func TestUsersAreLookedUpAnew(t *testing.T) {
 	if _, err := a.lookUp(t.Context(), "late", ""); !errors.Is(err, errNoUser) {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(a.passwd, []byte("late:x:9:9::/:/bin/sh\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(a.passwd, []byte("late:x:9:9::/:/bin/sh\n"), 0o600))
 	if u, err := a.lookUp(t.Context(), "late", ""); err != nil || u.UID != 9 {
 		t.Errorf("%+v %v", u, err)
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,20 +20,19 @@ import (
 	"understudy/election"
 	"understudy/election/zkmem"
 	"understudy/supervisor/testbed/keytest"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 	"understudy/supervisor/testbed/zktest"
 )
 
 func asked(servers ...string) Asked {
-	return Asked{Config: election.Config{Servers: servers, Lease: 3 * time.Second, Logger: hclog.NewNullLogger()}, Here: true, Proc: "/nonexistent", Admin: 1}
+	return Asked{Config: election.Config{Servers: servers, Lease: 3 * time.Second, Logger: hclog.NewNullLogger()}, Here: true, Proc: "/nonexistent"}
 }
 
 func embedded(t *testing.T, server *zkfaults.Server) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -149,46 +147,15 @@ func TestWhatFollowsFromASetup(t *testing.T) {
 	}
 }
 
-func TestTheAdminServerIsAskedWhereTheWordsAreNotAllowed(t *testing.T) {
-	answer := ""
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/commands/configuration" {
-			fmt.Fprint(w, answer)
-		}
-	}))
-	defer web.Close()
-	_, text, _ := net.SplitHostPort(web.Listener.Addr().String())
-	port, _ := strconv.Atoi(text)
-	answer = `{"client_port": 2181, "data_dir": "/srv/zk/version-2", "tick_time": 500, "max_client_cnxns": 60, "command": "configuration", "error": null}`
-	s := ServerStatus{}
-	s.take(admin(t.Context(), "127.0.0.1:2181", port))
-	if s.DataDir != "/srv/zk" || s.Tick != 500*time.Millisecond || s.Clients == nil || *s.Clients != 60 {
-		t.Errorf("%+v", s)
-	}
-	if f := admin(t.Context(), "127.0.0.1:2182", port); f != nil {
-		t.Errorf("%v of another server is taken", f)
-	}
-	answer = `{"hello": 1}`
-	if f := admin(t.Context(), "127.0.0.1:2181", port); f != nil {
-		t.Error(f)
-	}
-}
-
 func TestTheConfigOfAServerOnThisHostIsFoundByItsPort(t *testing.T) {
 	proc, dir := t.TempDir(), t.TempDir()
 	write := func(path, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write(proc+"/7/cmdline", "java\x00-cp\x00x\x00org.apache.zookeeper.server.quorum.QuorumPeerMain\x00zoo.cfg\x00")
-	if err := os.Symlink(dir, proc+"/7/cwd"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(dir, proc+"/7/cwd"))
 	write(proc+"/8/cmdline", "sleep\x001000\x00")
 	write(dir+"/zoo.cfg", "# a comment=1\ndataDir=/tmp/zk\nclientPort = 2181\nautopurge.purgeInterval=24\ndynamicConfigFile="+dir+"/members\n")
 	write(dir+"/members", "server.1=zk1:2888:3888;2182\nserver.2=zk2:2888:3888:observer;2181\n")
@@ -213,14 +180,10 @@ func TestRealServersAreKnown(t *testing.T) {
 	if !has(v.Notes, "3 servers: services keep running while 1 of them cannot be reached") || !has(v.Warnings, "never deletes old snapshots") {
 		t.Errorf("%+v", v)
 	}
-	if err := e.Kill(1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Kill(1))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := e.WaitReady(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.WaitReady(ctx))
 	r = Look(t.Context(), how)
 	if v := r.Judge(six); len(v.Faults) > 0 || !has(v.Warnings, e.ClientAddrs()[1]+" gives no session (") {
 		t.Errorf("%+v", v)

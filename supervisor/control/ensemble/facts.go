@@ -1,7 +1,6 @@
 package ensemble
 
 import (
-	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
@@ -18,30 +17,6 @@ func parse(text string) facts {
 		line = strings.TrimSpace(line)
 		if key, value, ok := strings.Cut(line, "="); ok && !strings.HasPrefix(line, "#") {
 			f[strings.TrimSpace(key)] = strings.TrimSpace(value)
-		}
-	}
-	return f
-}
-
-// adminNames are the names that the AdminServer has for keys of zoo.cfg.
-var adminNames = map[string]string{
-	"client_port": "clientPort", "secure_client_port": "secureClientPort", "data_dir": "dataDir", "data_log_dir": "dataLogDir", "tick_time": "tickTime",
-	"max_client_cnxns": "maxClientCnxns", "min_session_timeout": "minSessionTimeout", "max_session_timeout": "maxSessionTimeout",
-}
-
-// parseAdmin reads the AdminServer's answer to the command configuration; nil: it is none.
-func parseAdmin(text []byte) facts {
-	var answer map[string]any
-	if json.Unmarshal(text, &answer) != nil || answer["command"] != "configuration" {
-		return nil
-	}
-	f := facts{}
-	for theirs, ours := range adminNames {
-		switch value := answer[theirs].(type) {
-		case string:
-			f[ours] = value
-		case float64:
-			f[ours] = strconv.FormatInt(int64(value), 10)
 		}
 	}
 	return f

@@ -50,7 +50,8 @@ func fromFile(proc, port string) facts {
 func (f facts) serve(port string) bool {
 	for key, value := range f {
 		_, client, _ := strings.Cut(value, ";") // as in server.1=zk1:2888:3888;2181
-		if (key == "clientPort" || key == "secureClientPort") && value == port || strings.HasPrefix(key, "server.") && (client == port || strings.HasSuffix(client, ":"+port)) {
+		if (key == "clientPort" || key == "secureClientPort") && value == port ||
+			strings.HasPrefix(key, "server.") && (client == port || strings.HasSuffix(client, ":"+port)) {
 			return true
 		}
 	}

@@ -36,11 +36,13 @@ func (r Snapshot) Reached() bool {
 // Dangers are what can make two copies of a program run, or lose who is active.
 func (r Snapshot) Dangers() (list []string) {
 	if len(r.keeping.strangers) > 0 {
-		list = append(list, fmt.Sprintf("%s and %s are not servers of one ensemble: two nodes could be active at once", r.keeping.first, strings.Join(r.keeping.strangers, ", ")))
+		list = append(list, fmt.Sprintf("%s and %s are not servers of one ensemble: two nodes could be active at once", r.keeping.first,
+			strings.Join(r.keeping.strangers, ", ")))
 	}
 	for _, s := range r.Servers {
 		if s.temporary != "" {
-			list = append(list, fmt.Sprintf("the dataDir of %s, %s, %s: after a restart of this host ZooKeeper does not know who was active, "+
+			list = append(list, fmt.Sprintf("the dataDir of %s, %s, %s: after a restart of this host ZooKeeper "+
+				"does not know who was active, "+
 				"and no service starts until any lease has ended", s.Address, s.DataDir, s.temporary))
 		}
 	}
@@ -56,7 +58,8 @@ func (r Snapshot) Judge(use Use) Findings {
 		}
 	}
 	for _, address := range r.keeping.forget {
-		v.Faults = append(v.Faults, fmt.Sprintf("%s keeps no session over a reconnect: a node's lock would end while its program runs", address))
+		v.Faults = append(v.Faults, fmt.Sprintf("%s keeps no session over a reconnect: a node's lock would end while its program runs",
+			address))
 	}
 	dangers := r.Dangers()
 	if len(r.keeping.strangers) > 0 {
@@ -75,7 +78,8 @@ func (r Snapshot) Judge(use Use) Findings {
 func (r Snapshot) reachable(v *Findings) {
 	for _, s := range r.Servers {
 		if s.Error != "" {
-			v.Warnings = append(v.Warnings, fmt.Sprintf("%s gives no session (%s): nodes cannot use it when another server fails", s.Address, s.Error))
+			v.Warnings = append(v.Warnings,
+				fmt.Sprintf("%s gives no session (%s): nodes cannot use it when another server fails", s.Address, s.Error))
 		}
 	}
 }
@@ -98,24 +102,30 @@ func (r Snapshot) size(v *Findings) {
 	n, listed := r.voters(), len(r.Servers)
 	switch {
 	case n == 1:
-		v.Warnings = append(v.Warnings, "ZooKeeper is one server: while it is down, no service runs on any node. Three servers bear the loss of one")
+		v.Warnings = append(v.Warnings,
+			"ZooKeeper is one server: while it is down, no service runs on any node. Three servers bear the loss of one")
 	case n == 2:
-		v.Warnings = append(v.Warnings, "ZooKeeper is two servers: while either is down, no service runs on any node. A third, which may be small, bears that")
+		v.Warnings = append(v.Warnings,
+			"ZooKeeper is two servers: while either is down, no service runs on any node. A third, which may be small, bears that")
 	case n%2 == 0:
-		v.Warnings = append(v.Warnings, fmt.Sprintf("ZooKeeper is %d servers, which bear the loss of %d, as %d do: add one, or take one away", n, (n-1)/2, n-1))
+		v.Warnings = append(v.Warnings,
+			fmt.Sprintf("ZooKeeper is %d servers, which bear the loss of %d, as %d do: add one, or take one away", n, (n-1)/2, n-1))
 	default:
 		v.Notes = append(v.Notes, fmt.Sprintf("%d servers: services keep running while %d of them cannot be reached", n, (n-1)/2))
 	}
 	if listed < n {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("the config lists %d of %d servers: nodes lose ZooKeeper, and stop their programs, when those are down, although the others work", listed, n))
+		v.Warnings = append(v.Warnings,
+			fmt.Sprintf("the config lists %d of %d servers: nodes lose ZooKeeper, and stop their programs, when those are down, "+
+				"although the others work", listed, n))
 	}
 }
 
 func (r Snapshot) timing(use Use, v *Findings) {
 	for _, s := range r.Servers {
 		if s.Error == "" && s.Most < use.Lease {
-			v.Warnings = append(v.Warnings, fmt.Sprintf("%s grants sessions of %v at most, less than the lease of %v: a short outage already moves services. Raise maxSessionTimeout there",
-				s.Address, s.Most, use.Lease))
+			v.Warnings = append(v.Warnings,
+				fmt.Sprintf("%s grants sessions of %v at most, less than the lease of %v: a short outage already moves services. "+
+					"Raise maxSessionTimeout there", s.Address, s.Most, use.Lease))
 		}
 	}
 	v.Notes = append(v.Notes, fmt.Sprintf("a lost host is taken over after up to %v: %v of grace included",
@@ -135,14 +145,18 @@ func (r Snapshot) settings(v *Findings) {
 	unknown := map[string][]string{}
 	for _, s := range r.Servers {
 		if s.Purge != nil && *s.Purge == 0 {
-			v.Warnings = append(v.Warnings, s.Address+" never deletes old snapshots (autopurge.purgeInterval is 0): once its disk is full, this server stops. Set it to 24")
+			v.Warnings = append(v.Warnings,
+				s.Address+" never deletes old snapshots (autopurge.purgeInterval is 0): once its disk is full, this server stops. "+
+					"Set it to 24")
 		}
 		if s.Clients != nil && *s.Clients > 0 && *s.Clients < few {
 			then := "a supervisor beyond that gets no session, so no program runs on its node"
 			if *s.Clients < least {
-				then = "it refuses a supervisor that connects again while it has not noticed the end of the previous connection, so a short interruption ends a session. Allow 60"
+				then = "it refuses a supervisor that connects again while it has not noticed the end of the previous connection, " +
+					"so a short interruption ends a session. Allow 60"
 			}
-			v.Warnings = append(v.Warnings, fmt.Sprintf("%s takes %d connections from one host (maxClientCnxns): %s", s.Address, *s.Clients, then))
+			v.Warnings = append(v.Warnings,
+				fmt.Sprintf("%s takes %d connections from one host (maxClientCnxns): %s", s.Address, *s.Clients, then))
 		}
 		if s.Version != "" && older(s.Version) {
 			v.Warnings = append(v.Warnings, fmt.Sprintf("%s is ZooKeeper %s: Understudy is tested with 3.8 and 3.9", s.Address, s.Version))

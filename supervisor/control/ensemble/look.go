@@ -3,10 +3,7 @@ package ensemble
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -43,7 +40,6 @@ type Asked struct {
 	election.Config
 	Here  bool   // look at files and processes of this host, too
 	Proc  string // /proc when empty
-	Admin int    // the port of the AdminServers; 8080 when 0
 	Brief bool   // look only for what Dangers are made from
 }
 
@@ -58,9 +54,6 @@ const (
 func Look(ctx context.Context, asked Asked) Snapshot {
 	if asked.Proc == "" {
 		asked.Proc = "/proc"
-	}
-	if asked.Admin == 0 {
-		asked.Admin = 8080
 	}
 	q := election.Inquire(asked.Config)
 	r := Snapshot{Servers: make([]ServerStatus, len(asked.Servers))}
@@ -94,8 +87,6 @@ func look(ctx context.Context, q election.Inquiry, asked Asked, address string) 
 	f := facts{}
 	if text, err := q.Word(ctx, address, "conf"); err == nil {
 		f = parse(text)
-	} else if !asked.Brief {
-		f.add(admin(ctx, address, asked.Admin))
 	}
 	_, port, _ := net.SplitHostPort(address)
 	if s.Here {
@@ -117,28 +108,6 @@ func (s *ServerStatus) grants(ctx context.Context, q election.Inquiry) error {
 	}
 	s.LeastMs, s.MostMs = s.Least.Milliseconds(), s.Most.Milliseconds()
 	return nil
-}
-
-// admin asks the AdminServer.
-func admin(ctx context.Context, server string, port int) facts {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	host, client, _ := net.SplitHostPort(server)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/commands/configuration", net.JoinHostPort(host, fmt.Sprint(port))), nil)
-	if err != nil {
-		return nil
-	}
-	answer, err := http.DefaultTransport.RoundTrip(request) // which follows nobody elsewhere
-	if err != nil {
-		return nil
-	}
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
-	f := parseAdmin(text)
-	if f["clientPort"] != client && f["secureClientPort"] != client { // of another server on that host
-		return nil
-	}
-	return f
 }
 
 // take reads the settings, and notes which are missing.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/must"
 )
 
 // checked asks as a load balancer does, each time over a connection of its own, from an address.
@@ -71,9 +72,7 @@ func TestAFloodOfConnectionsShutsNobodyOut(t *testing.T) {
 				}
 				for i := range addresses * held {
 					c, err := b.dialFrom(byte(10 + i%addresses))
-					if err != nil {
-						b.Fatal(err)
-					}
+					must.OK(b, err)
 					defer c.Close()
 					_ = c.SetWriteDeadline(time.Now().Add(time.Millisecond)) // one that is closed, or not read, is left as it is
 					_, _ = io.WriteString(c, text)
@@ -103,18 +102,14 @@ func TestWrongTokensAreFewASecond(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		show := func(host byte, token string) net.Conn {
 			c, err := b.dialFrom(host)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			fmt.Fprintf(c, "POST /api/v1/token HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", token)
 			return c
 		}
 		answer := func(c net.Conn) int {
 			defer c.Close()
 			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			resp.Body.Close()
 			return resp.StatusCode
 		}
@@ -166,14 +161,10 @@ func TestAForeignNameIsTurnedAway(t *testing.T) {
 			{"GET", "/api/v1/status", "A:8437", 200}, {"GET", "/metrics", "a", 200}, {"POST", pauseDB, "10.1.2.3", 401},
 		} {
 			conn, err := b.dial()
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", c.method, c.path, c.host)
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			text, _ := io.ReadAll(io.LimitReader(resp.Body, 100))
 			conn.Close()
 			if resp.StatusCode != c.want || c.want == 421 && !bytes.Contains(text, []byte("this is not known to be")) {

@@ -20,6 +20,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/must"
 )
 
 // cluster behaves as one does, in memory.
@@ -292,9 +293,7 @@ func inBubble(t *testing.T, f func(b *bed)) {
 		go func() { done <- b.server.Serve(ctx, b.wire) }()
 		defer func() {
 			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			must.Report(t, <-done)
 			transport.CloseIdleConnections()
 			time.Sleep(time.Second) // net/http waits so long until it closes a connection that was cut short
 			if b.cluster.closed != 1 {
@@ -308,21 +307,15 @@ func inBubble(t *testing.T, f func(b *bed)) {
 func (b *bed) ask(method, path, body string, header ...string) (int, string, http.Header) {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), method, "http://understudy"+path, strings.NewReader(body))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := b.client.Do(req)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return resp.StatusCode, string(text), resp.Header
 }
 

@@ -14,6 +14,7 @@ import (
 	"understudy/election"
 	"understudy/packaging/need"
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestAlertsAreSoundAndFireWhenTheyShould(t *testing.T) {
@@ -32,9 +33,7 @@ func TestAlertsAreSoundAndFireWhenTheyShould(t *testing.T) {
 func TestTheDashboardAsksSoundQuestions(t *testing.T) {
 	need.These(t, "prometheus")
 	text, err := os.ReadFile("../../../examples/grafana-dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var board struct {
 		Panels []struct {
 			ID      int
@@ -58,9 +57,7 @@ func TestTheDashboardAsksSoundQuestions(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(rules), 0o600))
 	if out, err := exec.Command("promtool", "check", "rules", file).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s\n%s", err, out, rules)
 	}
@@ -111,9 +108,7 @@ func TestDocsExamplesAndMetricsAgree(t *testing.T) {
 		used := map[string]map[string]bool{}
 		for _, file := range []string{"../../../docs/http.md", "../../../examples/prometheus-rules.yml", "../../../examples/grafana-dashboard.json"} {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			used[file] = map[string]bool{}
 			for _, name := range metricName.FindAllString(string(text), -1) {
 				if base, ok := strings.CutSuffix(name, "_bucket"); ok {

@@ -84,6 +84,7 @@ func (a *access) addressed(h http.HandlerFunc) http.HandlerFunc {
 		a.cfg.Board.metrics.unserved.WithLabelValues("unknown host").Inc()
 		host := r.Host[:min(len(r.Host), longestName)]
 		a.misnamed.Say(connections.Address(r.RemoteAddr), "host", host)
-		refuse(w, http.StatusMisdirectedRequest, "this is not known to be "+host+": add that name to http.hosts in the config, or ask by an IP address")
+		refuse(w, http.StatusMisdirectedRequest,
+			"this is not known to be "+host+": add that name to http.hosts in the config, or ask by an IP address")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestAClientThatDoesNotSayWhatItWantsIsDropped(t *testing.T) {
@@ -21,9 +22,7 @@ func TestAClientThatDoesNotSayWhatItWantsIsDropped(t *testing.T) {
 	} {
 		inBubble(t, func(b *bed) {
 			c, err := b.dial()
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			defer c.Close()
 			began := time.Now()
 			fmt.Fprint(c, text)
@@ -52,9 +51,7 @@ func TestConnectionsAreBoundedAndPlacesComeBack(t *testing.T) {
 		conns := make([]net.Conn, mostConns+mostChecks+1)
 		for i := range conns {
 			c, err := b.dialFrom(byte(10 + i/connsOfOne))
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			conns[i] = c
 			time.Sleep(time.Millisecond)
 		}
@@ -69,9 +66,7 @@ func TestConnectionsAreBoundedAndPlacesComeBack(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond) // its place in the queue is free
 		check, err := b.dialFrom(1)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		fmt.Fprint(check, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
 		if text, err := io.ReadAll(check); err != nil || !strings.Contains(string(text), "200 OK") { // it is closed after the answer
 			b.Errorf("a check: %v %s", err, text)
@@ -82,9 +77,7 @@ func TestConnectionsAreBoundedAndPlacesComeBack(t *testing.T) {
 		time.Sleep(time.Second)
 		for i := range mostConns {
 			c, err := b.dialFrom(byte(10 + i/connsOfOne))
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			defer c.Close()
 			if i == mostConns-2 { // one place is left, and asked for
 				if code, text := b.get("/metrics"); code != 200 || !strings.Contains(text, "understudy_http_evicted_connections_total 2\n") {
@@ -104,9 +97,7 @@ func TestAnswersThatNobodyTakesAreFew(t *testing.T) {
 		for path, most := range map[string]int{"/api/v1/status": readsOfOne, "/metrics": scrapesOfOne} {
 			for range most {
 				c, err := b.dialFrom(10)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, err)
 				defer c.Close()
 				fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path)
 			}
@@ -148,9 +139,7 @@ func FuzzRequests(f *testing.F) {
 		}
 		inBubble(t, func(b *bed) {
 			c, err := b.dial()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer c.Close()
 			go fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: %s\r\nContent-Length: %d\r\n\r\n%s", method, path, auth, len(body), body)
 			resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
@@ -175,9 +164,7 @@ func TestClientsWhoAskAndGoLeaveNothingBehind(t *testing.T) {
 		b.cluster.change(func() { b.cluster.slow = time.Minute })
 		for i := range 1000 {
 			c, err := b.dial()
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			fmt.Fprintf(c, "GET /api/v1/history?service=x%d HTTP/1.1\r\nHost: x\r\n\r\n", i)
 			time.Sleep(time.Millisecond)
 			c.Close()

@@ -40,7 +40,8 @@ func (b *Board) take(was, now control.LocalStatus) {
 		b.claimed[now.Service] = time.Now()
 	}
 	if now.Role == election.RoleActive && was.Role != now.Role {
-		b.terms = append(b.terms, &term{service: now.Service, token: now.Token, by: now.By, claimed: b.claimed[now.Service], began: time.Now()})
+		b.terms = append(b.terms, &term{service: now.Service, token: now.Token, by: now.By, claimed: b.claimed[now.Service],
+			began: time.Now()})
 		if over := len(b.terms) - mostTerms; over > 0 {
 			b.terms = b.terms[over:]
 		}
@@ -161,8 +162,8 @@ func why(t term, previous *control.HistoryEntry) election.Reason {
 	return previous.Reason.Word()
 }
 
-// fencedBy is in the metrics what the history has in two entries: that one ended as nobody planned, and by which method that was known. There
-// are few methods, and any number of operators who confirm.
+// fencedBy is in the metrics what the history has in two entries: that one ended as nobody planned, and by which method that was known.
+// There are few methods, and any number of operators who confirm.
 func fencedBy(p election.Proof) election.Reason {
 	method := p.Method()
 	switch {

@@ -36,7 +36,8 @@ const (
 )
 
 // orders are all that can be ordered.
-var orders = map[string][]string{aService: {"switchover", "pause", "resume", "stop", "start", "restart", "reload", "reclone"}, aNode: {"drain", "undrain"}}
+var orders = map[string][]string{aService: {"switchover", "pause", "resume", "stop", "start", "restart", "reload", "reclone"},
+	aNode: {"drain", "undrain"}}
 
 // request is what the body of an order says.
 type request struct {
@@ -201,7 +202,8 @@ func (c *clerk) do(ctx context.Context, kind, name, order, by string, v request)
 			steps = append(steps, step)
 			log.Info("the order is in progress", "step", step)
 		}
-		got["active"], err = c.cluster.Switchover(ctx, control.SwitchoverRequest{Service: name, To: v.To, Force: v.Force, By: by, Tell: tell})
+		got["active"], err = c.cluster.Switchover(ctx,
+			control.SwitchoverRequest{Service: name, To: v.To, Force: v.Force, By: by, Tell: tell})
 		got["steps"] = steps
 	case order == "restart":
 		err = c.cluster.Restart(ctx, name, by)

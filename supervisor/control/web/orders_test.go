@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/must"
 )
 
 const pauseDB = "/api/v1/services/db/pause"
@@ -176,9 +177,7 @@ func TestAnOrderIsDoneAlsoWhenWhoAskedHasGone(t *testing.T) {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://understudy/api/v1/services/db/restart", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		req.Header.Set("Authorization", "Bearer sesame")
 		if resp, err := b.client.Do(req); err == nil {
 			resp.Body.Close()

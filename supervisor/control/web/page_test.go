@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"understudy/election"
+	"understudy/supervisor/testbed/must"
 )
 
 // What the page decides by comes from Go: a role or a health that it names itself would be forgotten when that changes.
@@ -13,9 +14,7 @@ func TestThePageComparesNoWordOfTheCluster(t *testing.T) {
 	compared := regexp.MustCompile(`[!=]== '([^']*)'`)
 	for _, name := range scripts {
 		text, err := pageFiles.ReadFile("page/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, found := range compared.FindAllSubmatch(text, -1) {
 			word := string(found[1])
 			healths := []election.Health{election.HealthOK, election.HealthStarting, election.HealthFailing, election.HealthUnfit, election.HealthUnknown}

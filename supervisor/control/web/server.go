@@ -105,7 +105,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	for _, run := range []func(context.Context){s.cluster.run, s.history.run, s.follow, failovers{s.cfg.Board, s.history}.run, s.clerk.obey, s.tellAll} {
+	for _, run := range []func(context.Context){s.cluster.run, s.history.run, s.follow, failovers{s.cfg.Board, s.history}.run, s.clerk.obey,
+		s.tellAll} {
 		wg.Go(func() { run(ctx) })
 	}
 	server := &http.Server{
@@ -147,7 +148,8 @@ func (s *Server) routes() http.Handler {
 	permitted("GET /api/v1/status", look, s.limited(&s.reading, s.showStatus))
 	permitted("GET /api/v1/history", look, s.limited(&s.reading, s.showHistory))
 	permitted("GET /api/v1/events", look, s.watch)
-	permitted("GET /metrics", look, s.limited(&s.scraping, promhttp.HandlerFor(s.cfg.Board.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP))
+	permitted("GET /metrics", look,
+		s.limited(&s.scraping, promhttp.HandlerFor(s.cfg.Board.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP))
 	permitted("GET /{$}", look, newPage().ServeHTTP)
 	permitted("POST /api/v1/token", change, s.access.token)
 	permitted("POST /api/v1/services/{service}/{order}", change, s.clerk.order)

@@ -17,19 +17,16 @@ import (
 
 	"understudy/supervisor/control"
 	"understudy/supervisor/testbed/keytest"
+	"understudy/supervisor/testbed/must"
 )
 
 // asks is one request; cert is the subject of the server's certificate.
 func asks(t *testing.T, client *http.Client, url string) (code int, cert string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer resp.Body.Close()
 	if resp.TLS != nil {
 		cert = resp.TLS.PeerCertificates[0].Subject.CommonName
@@ -43,9 +40,7 @@ func certified(t *testing.T, name string) *tls.Certificate {
 	authority.Sign(t, name, nil)
 	files := authority.TLS(name)
 	own, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return &own
 }
 
@@ -101,17 +96,13 @@ func secured(t *testing.T, certificate func() (*tls.Certificate, error), f func(
 	t.Helper()
 	server := New(Config{Node: "a", Board: NewBoard(func() time.Duration { return 0 }), Cluster: newCluster(), Logger: hclog.NewNullLogger(), Certificate: certificate})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx, l) }()
 	defer func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Report(t, <-done)
 	}()
 	f(l.Addr().String())
 }
@@ -145,9 +136,7 @@ func TestWithACertificateTLSIsSpoken(t *testing.T) {
 		for i := range 2 * held {
 			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%2))}}
 			c, err := d.DialContext(t.Context(), "tcp", at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer c.Close()
 			fmt.Fprint(c, "\x16\x03\x01") // and no more
 		}

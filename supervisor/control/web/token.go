@@ -60,7 +60,8 @@ const wrongTokenDelay = time.Second
 
 // permitted reports whether token is one of those in the files, and answers if not. A browser asks without one
 // first: that is no wrong token.
-func (a *access) permitted(w http.ResponseWriter, r *http.Request, token string, challenges []string, files ...func() (string, error)) bool {
+func (a *access) permitted(w http.ResponseWriter, r *http.Request, token string, challenges []string,
+	files ...func() (string, error)) bool {
 	from, read := connections.Address(r.RemoteAddr), false
 	for _, file := range files {
 		if file == nil {

@@ -14,6 +14,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/testbed/must"
 )
 
 // follower is a client that follows the events.
@@ -28,16 +29,12 @@ func (b *bed) follow(lastID string) *follower {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://understudy/api/v1/events", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	if lastID != "" {
 		req.Header.Set("Last-Event-ID", lastID)
 	}
 	resp, err := b.client.Do(req)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" {
 		b.Fatalf("%d %v", resp.StatusCode, resp.Header)
 	}
@@ -262,9 +259,7 @@ func TestASilentStreamShowsThatItLives(t *testing.T) {
 func TestAWatcherThatDoesNotReadIsDroppedAndHindersNobody(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		c, err := b.dial()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		defer c.Close()
 		fmt.Fprint(c, "GET /api/v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
 		f := b.follow("")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // many measures one supervisor with many services, and what ZooKeeper has to do when five nodes have them.
@@ -23,9 +24,7 @@ func (b *bench) many(services int, while time.Duration) {
 			fmt.Fprintf(&conf, "  s%d: {command: [%s]}\n", i, strings.Join(accounts.Child("every=1s", fmt.Sprint("service=", i)), ", "))
 		}
 		path := filepath.Join(b.TempDir(), node+".yaml")
-		if err := os.WriteFile(path, []byte(conf.String()), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, os.WriteFile(path, []byte(conf.String()), 0o600))
 		return b.stage.Lab.Here(node).Understudy(b, "run", "--config", path)
 	}
 	before := b.kept()
@@ -36,9 +35,7 @@ func (b *bench) many(services int, while time.Duration) {
 	b.watch(all, active, while)
 	for _, what := range []string{"task", "fd"} {
 		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/%s", active.Pid, what))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		fact(all+": entries of the supervisor's /proc/PID/"+what, "%d", len(entries))
 	}
 
@@ -84,9 +81,7 @@ type kept struct{ znodes, ephemerals, bytes, watches int64 }
 func (b *bench) kept() (k kept) {
 	for i := range b.stage.Servers {
 		n, err := b.stage.ZK.Counts(i)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		k = kept{n["zk_znode_count"], n["zk_ephemerals_count"], n["zk_approximate_data_size"], k.watches + n["zk_watch_count"]}
 	}
 	return k
@@ -95,8 +90,6 @@ func (b *bench) kept() (k kept) {
 // requests is how many the servers have received.
 func (b *bench) requests() int64 {
 	n, err := b.stage.ZK.Requests()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return n
 }

@@ -24,6 +24,7 @@ import (
 
 	"understudy/supervisor/testbed/apart"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 func main() { os.Exit(apart.Do(func() int { return run(os.Args[1:]) })) }
@@ -54,9 +55,7 @@ func run(args []string) (code int) {
 		}
 	}()
 	w, err := newWorld(program, *dir)
-	if err != nil {
-		program.Fatal(err)
-	}
+	must.OK(program, err)
 	w.say("%g minutes of faults on 3 nodes, 3 servers and %d services: -minutes %g -seed %d -only %q -last %v", *minutes, len(w.services), *minutes, *seed, *words, *last)
 	w.build()
 	w.recover()

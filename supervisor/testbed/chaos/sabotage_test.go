@@ -11,6 +11,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/apart"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -47,22 +48,16 @@ func TestBrokenUnderstudyIsFoundOut(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			dir := t.TempDir()
 			file, err := filepath.Abs(filepath.Join(root, s.file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			text, err := os.ReadFile(file)
 			if err != nil || strings.Count(string(text), s.old) != 1 {
 				t.Fatalf("%s has not once %q: fit the sabotage to the code (%v)", s.file, s.old, err)
 			}
 			broken, exe := filepath.Join(dir, "broken.go"), filepath.Join(dir, "understudy")
 			overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{file: broken}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for name, text := range map[string]string{broken: strings.Replace(string(text), s.old, s.broken, 1), broken + ".json": string(overlay)} {
-				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(name, []byte(text), 0o600))
 			}
 			if out, err := exec.Command("go", "build", "-overlay", broken+".json", "-o", exe, root).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)

@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -93,9 +94,7 @@ func (w *world) build() {
 }
 
 func (w *world) must(err error) {
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
 }
 
 // beside runs what takes long beside the faults, until stop is called or the run ends.

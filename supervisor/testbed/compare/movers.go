@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -48,9 +49,7 @@ http { access_log off; server { listen [::]:%[2]s ipv6only=off; location = / { r
 
 func write(tb testing.TB, path, text string) {
 	tb.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func addressUnderstudies(timing string) func(tb testing.TB) func(tb testing.TB) *pair {

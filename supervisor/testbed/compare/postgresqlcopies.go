@@ -13,14 +13,13 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 func postgresqlUnderstudy(tb testing.TB, stage *kit.Stage) *trio {
 	w := newTrio(tb, stage.Lab, postgresql)
 	scripts := filepath.Join(kit.Open(tb, tb.TempDir()), "postgresql-copy.sh")
-	if err := os.WriteFile(scripts, []byte(example(tb, "postgresql-copy.sh")), 0o755); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.WriteFile(scripts, []byte(example(tb, "postgresql-copy.sh")), 0o755))
 	first := w.dirs[w.hosts[0].Name]
 	output(tb, as("postgres", pgBin("initdb"), "-D", first, "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")...)
 	conf := []string{
@@ -92,9 +91,7 @@ postgresql:
 	client := &http.Client{Timeout: kit.Soon}
 	w.switchover = func(tb testing.TB, from *kit.Host) {
 		answer, err := client.Post("http://"+from.Addr+":8008/switchover", "application/json", strings.NewReader(`{"leader": "`+from.Name+`"}`))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, err)
 		defer answer.Body.Close()
 		if said, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
 			tb.Fatalf("switchover: %s: %s", answer.Status, said)

@@ -12,6 +12,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // replicators are what promotes copies. Debian has redis-server, redis-tools, redis-sentinel, postgresql, patroni with python3-kazoo.
@@ -85,13 +86,9 @@ func output(tb testing.TB, command ...string) string {
 func example(tb testing.TB, name string) string {
 	tb.Helper()
 	mod, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "examples", name))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return string(text)
 }
 
@@ -102,9 +99,7 @@ func nodes(tb testing.TB, w *trio, stage *kit.Stage, service, text string, swaps
 	for _, h := range w.hosts {
 		config := text
 		kept := filepath.Join(kit.Open(tb, tb.TempDir()), "kept")
-		if err := os.Mkdir(kept, 0o755); err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, os.Mkdir(kept, 0o755))
 		all := swaps(h)
 		for i, other := range w.hosts {
 			const address = ": {replicated: {address: "

@@ -21,6 +21,7 @@ import (
 	"understudy/supervisor/testbed/keytest"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 const agentPort = "8438"
@@ -29,7 +30,7 @@ const agentPort = "8438"
 func withAgent(t *testing.T, secret string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "agent.secret")
-	must(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
+	must.OK(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
 	return fmt.Sprintf("fencing: {agent: {listen: \":%s\", secret_file: %q}}\n", agentPort, file)
 }
 
@@ -212,7 +213,7 @@ func clientHello(t *testing.T) []byte {
 	}()
 	text := make([]byte, 16<<10)
 	n, err := theirs.Read(text)
-	must(t, err)
+	must.OK(t, err)
 	return text[:n]
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // offers is what the shell's script is told for a command line, without descriptions.
@@ -43,26 +44,17 @@ func TestServicesAndNodesAreCompleted(t *testing.T) {
 	p.OnTwoHosts(t)
 	service := p.Options.Service
 	for _, c := range []struct{ command, rest, want string }{
-		{"status", "", service}, {"history", "", service}, {"switchover", "", service}, {"pause", "", service}, {"resume", "", service}, {"stop", "", service}, {"start", "", service},
-		{"restart", "", service}, {"reload", "", service}, {"reclone", "", service}, {"fence confirm", "", service}, {"drain", "", "a b"}, {"undrain", "", ""}, {"forget", "", ""},
-		{"switchover", service + " --to", "b"}, // not the active one
-		{"switchover", "--to", "b"},
-		{"reclone", service + " --node", "b"},
-		{"restart", service + " --node", "a b"},
-		{"switchover", service, ""},                // one is enough
-		{"fence confirm", service + " --node", ""}, // nobody's child may be running
-		{"status", "--timeout", ""},
+		{"status", "", service}, {"history", "", service}, {"switchover", "", service}, {"pause", "", service}, {"resume", "", service},
+		{"stop", "", service}, {"start", "", service}, {"restart", "", service}, {"reload", "", service}, {"reclone", "", service},
+		{"fence confirm", "", service}, {"forget", "", service}, {"drain", "", "a b"}, {"undrain", "", "a b"},
+		{"switchover", service + " --to", "a b"}, {"reclone", service + " --node", "a b"}, {"restart", service + " --node", "a b"},
+		{"fence confirm", service + " --node", "a b"},
+		{"switchover", service, ""}, // one is enough
 	} {
 		words := append(p.asking(strings.Fields(c.command)...), strings.Fields(c.rest)...)
 		p.offered(t, strings.Fields(c.want), append(words, "")...)
 	}
-	if got := p.offers(t, "run", "--election", ""); !slices.Equal(got, []string{"queue", "race"}) {
-		t.Errorf("run --election: %q", got)
-	}
-	path := p.Config(t, p.Lab.Machine(t, "m"), "", "command: [sleep, '1']")
-	if got := p.offers(t, "logs", "--config", path, ""); !slices.Equal(got, []string{service}) {
-		t.Errorf("logs: %q", got)
-	}
+	p.offered(t, []string{service}, "logs", "--config", p.Config(t, p.Lab.Machine(t, "m"), "", "command: [sleep, '1']"), "")
 }
 
 // A key was pressed: who waits for servers that do not answer is offered nothing, soon and without a word.
@@ -86,12 +78,12 @@ func TestShellsComplete(t *testing.T) {
 	p := brief(t, stage(t))
 	p.OnTwoHosts(t)
 	bin := t.TempDir()
-	must(t, os.Symlink(kit.UnderstudyBinary(t), filepath.Join(bin, "understudy")))
+	must.OK(t, os.Symlink(kit.UnderstudyBinary(t), filepath.Join(bin, "understudy")))
 	env := []string{
 		"PATH=" + bin + ":" + os.Getenv("PATH"), "UNDERSTUDY_ZK=" + strings.Join(p.Options.ZK, ","), "TERM=dumb", "HOME=" + t.TempDir(), "PS1=$ ",
 		"UNDERSTUDY_BINARY=", "INPUTRC=/dev/null",
 	}
-	asks := "understudy switchover " + p.Options.Service + " --root " + p.Options.Root + " --to "
+	asks := "understudy status --root " + p.Options.Root + " "
 	for shell, c := range map[string]struct {
 		args  []string
 		setup string
@@ -104,7 +96,7 @@ func TestShellsComplete(t *testing.T) {
 			if shell == "fish" { // which wants a terminal that answers its questions
 				out := p.Lab.Here("op").TerminalOf(t, 24, 200, env, shell, "--no-config", "-c",
 					"understudy completion fish | source; complete -C '"+asks+"'")
-				if code := out.ExitCode(t, soon); code != 0 || !strings.HasPrefix(out.Since(0), "b\tstandby") {
+				if code := out.ExitCode(t, soon); code != 0 || !strings.HasPrefix(out.Since(0), p.Options.Service) {
 					t.Fatalf("code %d: %q", code, out.Raw())
 				}
 				return
@@ -118,9 +110,9 @@ func TestShellsComplete(t *testing.T) {
 			n := term.Len()
 			term.Type(t, asks+"\t")
 			pressed := time.Now()
-			kit.Until(t, soon, "the only standby is filled in", func() bool {
-				_, completed, ok := strings.Cut(term.Since(n), "--to ")
-				if ok && strings.HasPrefix(strings.TrimLeft(completed, "\a"), "b") {
+			kit.Until(t, soon, "the only service is filled in", func() bool {
+				_, completed, ok := strings.Cut(term.Since(n), p.Options.Root+" ")
+				if ok && strings.HasPrefix(strings.TrimLeft(completed, "\a"), p.Options.Service) {
 					return true
 				}
 				if time.Since(pressed) > 2*time.Second { // servers that take more than a moment are not waited for: a person presses it again

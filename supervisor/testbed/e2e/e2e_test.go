@@ -55,13 +55,6 @@ func newFleet(t *testing.T, n int, every time.Duration) *fleet {
 	return &fleet{p.Fleet(t, n, every), p}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // asking is the flags that make a command speak of the play's cluster.
 func (p *play) asking(words ...string) []string {
 	end := len(words)

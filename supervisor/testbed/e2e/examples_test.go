@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // output is what a process has printed so far.
@@ -40,9 +41,7 @@ func started(t *testing.T, env []string, words ...string) (*exec.Cmd, *output) {
 	out := &output{}
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = cmd.Wait()
@@ -56,13 +55,9 @@ func started(t *testing.T, env []string, words ...string) (*exec.Cmd, *output) {
 // The examples are typed as they stand, against `understudy dev`.
 func TestExamplesRunAsTheyStand(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	zk := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, listener.Close())
 	bin := kit.UnderstudyBinary(t)
 	path := "PATH=" + filepath.Dir(bin) + ":" + os.Getenv("PATH")
 	_, dev := started(t, nil, bin, "dev", "--listen", zk)
@@ -73,17 +68,11 @@ func TestExamplesRunAsTheyStand(t *testing.T) {
 	kit.Until(t, soon, "the clock ticks on one", first.has(" on one"))
 
 	text, err := os.ReadFile(filepath.Join(examples, "pair.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	file := filepath.Join(t.TempDir(), "pair.yaml")
-	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte("127.0.0.1:2181"), []byte(zk)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, bytes.ReplaceAll(text, []byte("127.0.0.1:2181"), []byte(zk)), 0o600))
 	_, second := started(t, nil, bin, "run", "--config", file, "--node", "two") // the same service, from a file
 	kit.Until(t, soon, "two stands by", second.has("to=standby"))
-	if err := one.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, one.Process.Signal(syscall.SIGTERM))
 	kit.Until(t, soon, "the clock ticks on two", second.has(" on two"))
 }

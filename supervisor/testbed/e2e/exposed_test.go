@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // A tree that was made without credentials, or by a stranger beforehand, stays open: a stranger deletes what is in it, whomever that
@@ -19,7 +20,7 @@ func TestATreeThatIsOpenToStrangersIsMentioned(t *testing.T) {
 	folder := filepath.Join(p.Options.Root, "services", p.Options.Service)
 	for _, path := range []string{p.Options.Root, filepath.Dir(folder), folder, filepath.Join(folder, "members")} {
 		_, err := stranger.Create(path, nil, 0, everybody)
-		must(t, err)
+		must.OK(t, err)
 	}
 	secret, _ := secretOf(t, "owner:right")
 	h := p.Lab.Machine(t, "a")

@@ -9,6 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -21,7 +22,7 @@ func failsafePair(t *testing.T, s *kit.Stage) (p *play, serve func(*kit.Host) *k
 	p = newPlay(t, s)
 	p.Options.Session = failsafeSession
 	secret := filepath.Join(t.TempDir(), "agent.secret")
-	must(t, os.WriteFile(secret, []byte("a secret that all of them share\n"), 0o600))
+	must.OK(t, os.WriteFile(secret, []byte("a secret that all of them share\n"), 0o600))
 	serve = func(h *kit.Host) *kit.Supervisor {
 		agent := fmt.Sprintf("fencing: {agent: {listen: \":8438\", secret_file: %q}}\n", secret)
 		return p.FromFile(t, h, p.Config(t, h, agent, kit.Command(p.Options.Child), "on_zookeeper_loss: failsafe"))
@@ -44,12 +45,12 @@ func TestFailsafeChildGoesOnWithoutZooKeeper(t *testing.T) {
 	s := kit.NewStage(t, 3, zktest.Config{})
 	p, _, a, b, run := failsafePair(t, s)
 	for i := range s.Servers {
-		must(t, s.ZK.Kill(i))
+		must.OK(t, s.ZK.Kill(i))
 	}
 	p.Alone(t, failsafeSession, "a")
 	kit.Until(t, soon, "it is told", func() bool { return a.Says("failsafe", p.Options.Service) })
 	for i := range s.Servers {
-		must(t, s.ZK.StartServer(i))
+		must.OK(t, s.ZK.StartServer(i))
 	}
 	s.Ready(t)
 	p.Alone(t, failsafeSession/4, "a")
@@ -67,7 +68,7 @@ func TestFailsafeChildOutlastsItsSession(t *testing.T) {
 	p, _, a, b, run := failsafePair(t, s)
 	lock := p.Path("services", p.Options.Service, "ActiveStandbyElectorLock")
 	_, first, err := p.Conn().Get(lock)
-	must(t, err)
+	must.OK(t, err)
 	a.Host.CutFrom(t, p.Addrs()...)
 	b.Host.CutFrom(t, p.Addrs()...)
 	kit.Until(t, 2*failsafeSession+soon, "the session has expired", func() bool {

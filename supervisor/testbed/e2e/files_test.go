@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // files starts a command with these limits of open files.
@@ -20,11 +21,11 @@ func files(soft, hard int, words ...string) []string {
 func softLimit(t *testing.T, pid int) (limit int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
-	must(t, err)
+	must.OK(t, err)
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, "Max open files"); ok {
 			_, err := fmt.Sscan(rest, &limit)
-			must(t, err)
+			must.OK(t, err)
 		}
 	}
 	return limit
@@ -56,7 +57,7 @@ func TestTheSoftLimitOfFilesIsRaisedForTheSupervisorAlone(t *testing.T) {
 	programs(1)
 	raised("at the start")
 	b.Replace(t, kit.Script(t, kit.UnderstudyBinary(t)+` "$@"; rm "$0"`)) // it is good, and gone when it is needed
-	must(t, cmd.Process.Signal(syscall.SIGUSR2))
+	must.OK(t, cmd.Process.Signal(syscall.SIGUSR2))
 	kit.Until(t, soon, "the exec has failed", out.has("the upgrade is cancelled"))
 	raised("after an exec that failed")
 	for _, pid := range kit.Children(cmd.Process.Pid) {
@@ -65,7 +66,7 @@ func TestTheSoftLimitOfFilesIsRaisedForTheSupervisorAlone(t *testing.T) {
 		}
 	}
 	programs(2)
-	must(t, cmd.Process.Signal(syscall.SIGTERM))
+	must.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	if code := exitOf(t, cmd); code != 0 {
 		t.Errorf("it ended with %d", code)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // Files that are replaced, links that are swapped as Kubernetes does it, and SIGHUP all have the config read.
@@ -19,14 +20,14 @@ func TestAConfigBehindLinksIsFollowed(t *testing.T) {
 	dir := t.TempDir()
 	version := func(n int) {
 		d := filepath.Join(dir, fmt.Sprint("..v", n))
-		must(t, os.Mkdir(d, 0o700))
-		must(t, os.WriteFile(filepath.Join(d, "understudy.yaml"), []byte(f.Text(a)), 0o600))
-		must(t, os.Symlink(filepath.Base(d), filepath.Join(dir, "..data_tmp")))
-		must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+		must.OK(t, os.Mkdir(d, 0o700))
+		must.OK(t, os.WriteFile(filepath.Join(d, "understudy.yaml"), []byte(f.Text(a)), 0o600))
+		must.OK(t, os.Symlink(filepath.Base(d), filepath.Join(dir, "..data_tmp")))
+		must.OK(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
 	}
 	version(1)
 	path := filepath.Join(dir, "understudy.yaml")
-	must(t, os.Symlink("..data/understudy.yaml", path))
+	must.OK(t, os.Symlink("..data/understudy.yaml", path))
 	s := f.FromFile(t, a, path)
 	f.AllOn(t, "a", 0)
 	for i, name := range []string{"second", "third"} {
@@ -49,25 +50,25 @@ func TestAConfigBehindALinkedDirectoryIsFollowed(t *testing.T) {
 			f.Add(t, name)
 		}
 		d := filepath.Join(dir, "rel", fmt.Sprint(n))
-		must(t, os.MkdirAll(d, 0o700))
-		must(t, os.WriteFile(filepath.Join(d, "u.yaml"), []byte(f.Text(a)+"include: ["+dir+"/conf.d/*.yaml]\n"), 0o600))
+		must.OK(t, os.MkdirAll(d, 0o700))
+		must.OK(t, os.WriteFile(filepath.Join(d, "u.yaml"), []byte(f.Text(a)+"include: ["+dir+"/conf.d/*.yaml]\n"), 0o600))
 	}
 	f.Names = f.Names[:1]
-	must(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o700))
-	must(t, os.Mkdir(filepath.Join(dir, "etc"), 0o700))
-	must(t, os.Symlink("rel/0", filepath.Join(dir, "current")))
-	must(t, os.Symlink("../current/u.yaml", filepath.Join(dir, "etc", "u.yaml")))
+	must.OK(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o700))
+	must.OK(t, os.Mkdir(filepath.Join(dir, "etc"), 0o700))
+	must.OK(t, os.Symlink("rel/0", filepath.Join(dir, "current")))
+	must.OK(t, os.Symlink("../current/u.yaml", filepath.Join(dir, "etc", "u.yaml")))
 	s := f.FromFile(t, a, filepath.Join(dir, "etc", "u.yaml"))
 	f.AllOn(t, "a", 0)
-	must(t, os.Symlink("rel/1", filepath.Join(dir, "current.new")))
-	must(t, os.Rename(filepath.Join(dir, "current.new"), filepath.Join(dir, "current")))
+	must.OK(t, os.Symlink("rel/1", filepath.Join(dir, "current.new")))
+	must.OK(t, os.Rename(filepath.Join(dir, "current.new"), filepath.Join(dir, "current")))
 	f.Of["second"].Next(t, soon, 0)
 	for _, name := range []string{"third", "fourth"} {
-		must(t, os.RemoveAll(filepath.Join(dir, "conf.d")))
+		must.OK(t, os.RemoveAll(filepath.Join(dir, "conf.d")))
 		f.Add(t, name)
-		must(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o700))
+		must.OK(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o700))
 		text := "services: {" + name + ": {" + kit.Command(f.Of[name].Child("every=5ms")) + "}}\n"
-		must(t, os.WriteFile(filepath.Join(dir, "conf.d", name+".yaml"), []byte(text), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(dir, "conf.d", name+".yaml"), []byte(text), 0o600))
 		if name == "fourth" { // the third one's file is gone, and that alone stops nothing
 			kit.Until(t, soon, "it is told", func() bool { return s.Says("third.yaml gives no services any more (third)") })
 			s.Signal(syscall.SIGHUP)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // Rights that a service gives up stay given up: at its start, in what checks it, when it is restarted in place, and when another
@@ -17,13 +18,13 @@ func TestRightsThatAServiceGivesUpStayGivenUp(t *testing.T) {
 	b := kit.Install(t)
 	dir := t.TempDir()
 	for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
-		must(t, os.Chmod(d, 0o755))
+		must.OK(t, os.Chmod(d, 0o755))
 	}
 	report := filepath.Join(dir, "report")
-	must(t, os.Mkdir(report, 0o700))
-	must(t, os.Chown(report, 65534, 65534))
+	must.OK(t, os.Mkdir(report, 0o700))
+	must.OK(t, os.Chown(report, 65534, 65534))
 	script := filepath.Join(dir, "script")
-	must(t, os.WriteFile(script, []byte(`#!/bin/sh
+	must.OK(t, os.WriteFile(script, []byte(`#!/bin/sh
 (grep -e NoNewPrivs -e CapBnd -e CapEff /proc/self/status | tr -d '\t'; env | grep -v -e ^UNDERSTUDY_ -e ^_= -e ^PWD= -e ^SHLVL= -e ^OLDPWD= | sort) >$1/$2.new
 mv $1/$2.new $1/$2
 [ $2 = check ] || exec sleep 1000
@@ -48,7 +49,7 @@ mv $1/$2.new $1/$2
 		if string(text) != want {
 			t.Errorf("%s: %s has\n%s\nwanted\n%s", when, what, text, want)
 		}
-		must(t, os.Remove(filepath.Join(report, what)))
+		must.OK(t, os.Remove(filepath.Join(report, what)))
 	}
 	finds("start", "program", want(1))
 	finds("start", "check", want(1))
@@ -61,7 +62,7 @@ mv $1/$2.new $1/$2
 	p.order(t, p.Lab.Host(t, "op"), "restart", p.Options.Service)
 	finds("restart", "program", want(1))
 	text, err := os.ReadFile(path)
-	must(t, err)
-	must(t, os.WriteFile(path, []byte(strings.Replace(string(text), "no_new_privileges: true", "no_new_privileges: false", 1)), 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(path, []byte(strings.Replace(string(text), "no_new_privileges: true", "no_new_privileges: false", 1)), 0o600))
 	finds("change", "program", want(0))
 }

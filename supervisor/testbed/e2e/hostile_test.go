@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // tree is all znodes below a path, as somebody with credentials sees them.
@@ -35,7 +36,7 @@ func TestAStrangerCanDoNothing(t *testing.T) {
 	run := p.On(t, soon, "a", 0)
 	open.Stop(t)
 	secret := filepath.Join(t.TempDir(), "secret")
-	must(t, os.WriteFile(secret, []byte("owner:right\n"), 0o600))
+	must.OK(t, os.WriteFile(secret, []byte("owner:right\n"), 0o600))
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 	auth := "  auth: {scheme: digest, file: " + secret + "}\n"
 	file := p.Config(t, a, auth, kit.Command(p.Child()))
@@ -51,7 +52,7 @@ func TestAStrangerCanDoNothing(t *testing.T) {
 	p.FromFile(t, b, p.Config(t, b, auth, kit.Command(p.Child())))
 	stranger := p.Conn() // has no credentials yet
 	friend := kit.Look(t, p.Options.ZK, p.Options.Root)
-	must(t, friend.Conn().AddAuth("digest", []byte("owner:right")))
+	must.OK(t, friend.Conn().AddAuth("digest", []byte("owner:right")))
 	kit.Until(t, soon, "b stands", func() bool { _, ok := friend.Member(p.Options.Service, "b"); return ok })
 
 	all := tree(t, friend.Conn(), p.Options.Root)

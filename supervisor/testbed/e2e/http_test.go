@@ -16,6 +16,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // throughHAProxy runs the example's HAProxy in front of two hosts and returns its address.
@@ -23,15 +24,15 @@ func throughHAProxy(t *testing.T, service, a, b string) string {
 	t.Helper()
 	need.These(t, "haproxy")
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "haproxy.cfg"))
-	must(t, err)
+	must.OK(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.OK(t, err)
 	front := l.Addr().String()
-	must(t, l.Close())
+	must.OK(t, l.Close())
 	config := strings.NewReplacer("127.0.0.1:6380", front, "127.0.0.1:6379", a+":6379", "127.0.0.2:6379", b+":6379",
 		"/active/redis", "/active/"+service).Replace(string(text))
 	file := filepath.Join(t.TempDir(), "haproxy.cfg")
-	must(t, os.WriteFile(file, []byte(config), 0o600))
+	must.OK(t, os.WriteFile(file, []byte(config), 0o600))
 	path, err := exec.LookPath("haproxy")
 	if err != nil {
 		path = "/usr/sbin/haproxy"
@@ -73,7 +74,7 @@ func within(t *testing.T, limit time.Duration, url string) (code int, text strin
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	must(t, err)
+	must.OK(t, err)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, ""

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // Who resumes and hands over at once is not told that the other node is paused.
@@ -44,7 +45,7 @@ func TestABreadcrumbWithoutASessionNamesItsNode(t *testing.T) {
 				}
 			}
 			_, err := p.Conn().Create(path+"/ActiveBreadCrumb", fmt.Appendf(nil, crumb, 7), 0, zk.WorldACL(zk.PermAll))
-			must(t, err)
+			must.OK(t, err)
 			a := p.Lab.Machine(t, "a")
 			methods := "fencing: {methods: [{exec: {command: " + method + ", timeout: 2s}}], on_failure: refuse}"
 			p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), methods, "restart: {rejoin_after: 1s}"))

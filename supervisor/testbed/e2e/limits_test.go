@@ -15,15 +15,16 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // devServer is an embedded ZooKeeper for the test.
 func devServer(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.OK(t, err)
 	at := listener.Addr().String()
-	must(t, listener.Close())
+	must.OK(t, listener.Close())
 	_, out := started(t, nil, kit.UnderstudyBinary(t), "dev", "--listen", at)
 	kit.Until(t, soon, "dev serves", out.has("NOT FOR PRODUCTION"))
 	return at
@@ -40,8 +41,8 @@ func configOf(t *testing.T, zk string, services ...string) string {
 func rewrite(t *testing.T, file, zk string, services ...string) {
 	t.Helper()
 	text := "node: one\nzookeeper: {servers: [\"" + zk + "\"], lease: 6s}\nservices:\n  " + strings.Join(services, "\n  ") + "\n"
-	must(t, os.WriteFile(file+"~", []byte(text), 0o600))
-	must(t, os.Rename(file+"~", file))
+	must.OK(t, os.WriteFile(file+"~", []byte(text), 0o600))
+	must.OK(t, os.Rename(file+"~", file))
 }
 
 func idlers(n int) (all []string) {
@@ -75,7 +76,7 @@ func taskLimit(t *testing.T, most int) (dir string) {
 	t.Helper()
 	for _, base := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
 		if controllers, err := os.ReadFile(filepath.Join(base, "cgroup.controllers")); err == nil && slices.Contains(strings.Fields(string(controllers)), "pids") {
-			must(t, os.WriteFile(filepath.Join(base, "cgroup.subtree_control"), []byte("+pids"), 0))
+			must.OK(t, os.WriteFile(filepath.Join(base, "cgroup.subtree_control"), []byte("+pids"), 0))
 		}
 		dir = filepath.Join(base, fmt.Sprint("understudy-test-", os.Getpid()))
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -122,7 +123,7 @@ func TestTheTaskLimitKillsNeitherSupervisorNorGuardian(t *testing.T) {
 	if !kit.Alive(cmd.Process.Pid) {
 		t.Fatal("the supervisor is dead")
 	}
-	must(t, cmd.Process.Signal(syscall.SIGTERM))
+	must.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	if code := exitOf(t, cmd); code != 0 {
 		t.Errorf("it ended with %d", code)
 	}

@@ -11,6 +11,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/child/journal"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestLogsFollowsAFileOverItsRotations(t *testing.T) {
@@ -40,7 +41,7 @@ func TestLogsFollowsAFileOverItsRotations(t *testing.T) {
 		cmd, out := started(t, nil, kit.UnderstudyBinary(t), "logs", service, "--config", path, "--follow", "--zk", "127.0.0.1:1")
 		kit.Until(t, soon, "the log is followed", out.has("of a program"))
 		tail := kit.Children(cmd.Process.Pid)
-		must(t, cmd.Process.Signal(signal))
+		must.OK(t, cmd.Process.Signal(signal))
 		kit.Until(t, soon, "tail has ended", func() bool { return len(tail) == 1 && !kit.Alive(tail[0]) })
 		if err := cmd.Wait(); err != nil && signal != syscall.SIGKILL {
 			t.Errorf("%v: %v", signal, err)
@@ -80,7 +81,7 @@ func TestLogsTellsWhereTheOutputIs(t *testing.T) {
 	expect(0, "begun\n", nil, service, "--config", alone)
 	expect(0, "", nil, service, "--config", alone, "-n", "0")
 	expect(0, head, []string{"there is no " + other}, service, "--config", both)
-	must(t, os.WriteFile(other, []byte("more\n"), 0o600))
+	must.OK(t, os.WriteFile(other, []byte("more\n"), 0o600))
 	expect(0, head+"\n==> "+other+" <==\nmore\n", nil, service, "--config", both)
 	kit.Until(t, soon, "it is told where the service is active", func() bool { // as far as ZooKeeper answers quickly
 		r := a.Ask(t, "logs", service, "--config", onB)
@@ -97,9 +98,9 @@ func TestLogsTellsWhereTheOutputIs(t *testing.T) {
 
 	// Nobody is kept waiting for servers that do not answer.
 	expect(0, "begun\n", nil, service, "--config", alone, "--zk", "127.0.0.1:1")
-	must(t, os.Remove(log))
+	must.OK(t, os.Remove(log))
 	expect(1, "", []string{"there is no " + log}, service, "--config", alone)
-	must(t, os.Mkdir(log, 0o700))
+	must.OK(t, os.Mkdir(log, 0o700))
 	expect(1, "", []string{"is not a regular file"}, service, "--config", alone)
 }
 
@@ -109,7 +110,7 @@ func TestLogsRunsJournalctl(t *testing.T) {
 	p := newPlay(t, stage(t))
 	a, service := p.Lab.Machine(t, "a"), p.Options.Service
 	path, bin := p.Config(t, a, "", kit.Command(p.Child())), t.TempDir()
-	must(t, os.WriteFile(filepath.Join(bin, "journalctl"), []byte("#!/bin/sh\necho journalctl \"$@\"\nexit 7\n"), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(bin, "journalctl"), []byte("#!/bin/sh\necho journalctl \"$@\"\nexit 7\n"), 0o700))
 	shown := exec.Command("unshare", "-m", "sh", "-c", `mount -t tmpfs none /run && mkdir -p /run/systemd/journal && : >/run/systemd/journal/stdout && exec "$@"`, "sh",
 		kit.UnderstudyBinary(t), "logs", service, "--config", path, "-n", "7", "--follow", "--zk", "127.0.0.1:1")
 	shown.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))

@@ -16,6 +16,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 const sshPort = "2222"
@@ -34,21 +35,21 @@ func startSSHD(t *testing.T, h *kit.Host) sshd {
 	dir := t.TempDir()
 	s := sshd{addr: h.Addr + ":" + sshPort, key: filepath.Join(dir, "id"), known: filepath.Join(dir, "known"), otherKey: filepath.Join(dir, "other"), tiedKey: filepath.Join(dir, "tied")}
 	for _, key := range []string{s.key, s.otherKey, s.tiedKey, filepath.Join(dir, "host")} {
-		must(t, exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run())
+		must.OK(t, exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run())
 	}
 	public, err := os.ReadFile(s.key + ".pub")
-	must(t, err)
+	must.OK(t, err)
 	tied, err := os.ReadFile(s.tiedKey + ".pub")
-	must(t, err)
+	must.OK(t, err)
 	authorized := fmt.Appendf(public, "restrict,command=\"%s fence kill-local --forced\" %s", kit.UnderstudyBinary(t), tied)
-	must(t, os.WriteFile(filepath.Join(dir, "authorized"), authorized, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "authorized"), authorized, 0o600))
 	hostKey, err := os.ReadFile(filepath.Join(dir, "host.pub"))
-	must(t, err)
-	must(t, os.WriteFile(s.known, fmt.Appendf(nil, "[%s]:%s %s", h.Addr, sshPort, hostKey), 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(s.known, fmt.Appendf(nil, "[%s]:%s %s", h.Addr, sshPort, hostKey), 0o600))
 	conf := fmt.Sprintf("ListenAddress %s\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\nStrictModes no\nUsePAM no\nPidFile none\n"+
 		"PermitRootLogin prohibit-password\nPasswordAuthentication no\n", s.addr, dir, dir)
-	must(t, os.WriteFile(filepath.Join(dir, "conf"), []byte(conf), 0o600))
-	must(t, os.MkdirAll("/run/sshd", 0o755))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "conf"), []byte(conf), 0o600))
+	must.OK(t, os.MkdirAll("/run/sshd", 0o755))
 	h.Run(t, "/usr/sbin/sshd", "-D", "-f", filepath.Join(dir, "conf"))
 	kit.Until(t, soon, "sshd listens", func() bool {
 		conn, err := net.DialTimeout("tcp", s.addr, time.Second)
@@ -75,7 +76,7 @@ func TestChildIsFencedOverSSH(t *testing.T) {
 	p.Stands(t, hb)
 	ha.Mute(t, p.Addrs()...)
 	at := tick.Now()
-	must(t, p.Conn().Delete(p.Path("services", p.Options.Service, "ActiveStandbyElectorLock"), -1))
+	must.OK(t, p.Conn().Delete(p.Path("services", p.Options.Service, "ActiveStandbyElectorLock"), -1))
 	t.Logf("succeeded after %v", time.Duration(p.On(t, soon, "b", run.First).First-at))
 	p.Alone(t, time.Second, "b")
 	p.fencedBy(t, b.Host, "ssh")
@@ -91,11 +92,11 @@ func TestSSHIsBelievedOnlyWithAStatement(t *testing.T) {
 	target := fencing.Target{Service: "db", Node: "a", Host: "a", Machine: "m", Boot: "b", Token: 41}
 	dead := `{"dead":true,"service":"db","token":41,"node":"a","machine":"m","boot":"b"}`
 	strangers := filepath.Join(t.TempDir(), "known")
-	must(t, os.WriteFile(strangers, nil, 0o600))
+	must.OK(t, os.WriteFile(strangers, nil, 0o600))
 	impostor := filepath.Join(t.TempDir(), "known")
 	key, err := os.ReadFile(s.otherKey + ".pub")
-	must(t, err)
-	must(t, os.WriteFile(impostor, fmt.Appendf(nil, "[%s]:%s %s", h.Addr, sshPort, key), 0o600))
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(impostor, fmt.Appendf(nil, "[%s]:%s %s", h.Addr, sshPort, key), 0o600))
 	for name, c := range map[string]struct {
 		change func(*fencing.SSH)
 		says   string // empty: it is believed
@@ -142,14 +143,12 @@ func TestSSHIsBelievedOnlyWithAStatement(t *testing.T) {
 func TestFenceAgentOfClusterLabsSwitchesOff(t *testing.T) {
 	need.These(t, "root", "fence-agents")
 	state := filepath.Join(t.TempDir(), "state")
-	must(t, os.WriteFile(state, []byte("on"), 0o600))
+	must.OK(t, os.WriteFile(state, []byte("on"), 0o600))
 	target := fencing.Target{Service: "db", Node: "a", Host: "a", Machine: "m", Boot: "b", Token: 41}
 	agent := func(options map[string]string) fencing.FenceAgent {
 		return fencing.FenceAgent{Command: []string{"fence_dummy"}, Options: options}
 	}
-	if err := agent(map[string]string{"type": "file", "status_file": state}).Fence(t.Context(), target); err != nil {
-		t.Error(err)
-	}
+	must.Report(t, agent(map[string]string{"type": "file", "status_file": state}).Fence(t.Context(), target))
 	if text, err := os.ReadFile(state); err != nil || strings.TrimSpace(string(text)) != "off" {
 		t.Errorf("the switch is %q, %v", text, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // Names that lead elsewhere, or break a line of a log, are refused by whatever takes a name, in one line, and leave no trace in
@@ -46,7 +47,7 @@ func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 		}
 		for _, order := range []string{"pause", "resume", "restart", "reload", "switchover"} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+a.Addr+":8437/", strings.NewReader("{}"))
-			must(t, err)
+			must.OK(t, err)
 			req.URL.Opaque = "//" + a.Addr + ":8437/api/v1/services/" + url.PathEscape(name) + "/" + order
 			req.Header.Set("Authorization", "Bearer sesam")
 			resp, err := http.DefaultClient.Do(req)

@@ -15,6 +15,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 const nginx = "/usr/sbin/nginx"
@@ -24,18 +25,18 @@ func throughNginx(t *testing.T, a, b string) string {
 	t.Helper()
 	need.These(t, "nginx")
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "nginx-proxy.conf"))
-	must(t, err)
+	must.OK(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.OK(t, err)
 	front := l.Addr().String()
-	must(t, l.Close())
+	must.OK(t, l.Close())
 	dir := t.TempDir()
 	config := strings.NewReplacer("127.0.0.1:8000", front, "127.0.0.1:", a+":", "127.0.0.2:", b+":", "http {", "http {\naccess_log off;").Replace(string(text))
 	if strings.Contains(config, "127.0.0.2") {
 		t.Fatalf("it has more addresses than this test knows of:\n%s", config)
 	}
 	file := filepath.Join(dir, "nginx.conf")
-	must(t, os.WriteFile(file, []byte(config), 0o600))
+	must.OK(t, os.WriteFile(file, []byte(config), 0o600))
 	started(t, nil, nginx, "-p", dir, "-c", file, "-g", fmt.Sprintf("daemon off; pid %s/nginx.pid; error_log stderr;", dir))
 	return "http://" + front
 }
@@ -46,7 +47,7 @@ func webServer(t *testing.T, node string) string {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "nginx.conf")
 	text := fmt.Sprintf("user root;\npid %[1]s/nginx.pid;\nerror_log %[1]s/error.log;\nevents {}\nhttp { access_log off; server { listen 8080; return 200 %[2]s; } }\n", dir, node)
-	must(t, os.WriteFile(file, []byte(text), 0o600))
+	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	return fmt.Sprintf("command: [%s, -c, %s, -g, 'daemon off;']", nginx, file)
 }
 
@@ -97,11 +98,11 @@ func TestNginxFollowsTheActiveNodeAndServesThePage(t *testing.T) {
 func named(t *testing.T, url, host string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	must(t, err)
+	must.OK(t, err)
 	req.Host = host
 	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
-	must(t, resp.Body.Close())
+	must.OK(t, err)
+	must.OK(t, resp.Body.Close())
 	return resp.StatusCode
 }
 
@@ -112,9 +113,9 @@ func follow(t *testing.T, url string) followed {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	must(t, err)
+	must.OK(t, err)
 	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
+	must.OK(t, err)
 	lines := make(followed, 100)
 	done := make(chan struct{})
 	go func() {

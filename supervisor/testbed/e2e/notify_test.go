@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // Whoever a program is, or becomes, its READY=1 is heard, in each containment and after an upgrade; and that of a stranger, who tries
@@ -27,10 +28,10 @@ func TestReadyIsTheProgramsToSay(t *testing.T) {
 			b := kit.Install(t)
 			dir := t.TempDir()
 			for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
-				must(t, os.Chmod(d, 0o755))
+				must.OK(t, os.Chmod(d, 0o755))
 			}
 			go1, script := filepath.Join(dir, "go"), filepath.Join(dir, "script")
-			must(t, os.WriteFile(script, []byte(fmt.Sprintf("#!/bin/sh\nwhile ! test -e %s; do sleep 0.02; done\nsystemd-notify --ready || exit 1\nwhile ! test -e %s2; do sleep 0.02; done\nsystemd-notify --status=upgraded || exit 1\nexec sleep 1000\n", go1, go1)), 0o755))
+			must.OK(t, os.WriteFile(script, []byte(fmt.Sprintf("#!/bin/sh\nwhile ! test -e %s; do sleep 0.02; done\nsystemd-notify --ready || exit 1\nwhile ! test -e %s2; do sleep 0.02; done\nsystemd-notify --status=upgraded || exit 1\nexec sleep 1000\n", go1, go1)), 0o755))
 			one := p.Lab.Machine(t, "a")
 			for i := range lines {
 				lines[i] = strings.ReplaceAll(lines[i], "SCRIPT", script)
@@ -55,10 +56,10 @@ func TestReadyIsTheProgramsToSay(t *testing.T) {
 			if strings.Contains(s.Log(), "notification") {
 				t.Error("the stranger was heard")
 			}
-			must(t, os.WriteFile(go1, nil, 0o644))
+			must.OK(t, os.WriteFile(go1, nil, 0o644))
 			kit.Until(t, soon, "it is ready", health("ok"))
 			b.Upgraded(t, s)
-			must(t, os.WriteFile(go1+"2", nil, 0o644))
+			must.OK(t, os.WriteFile(go1+"2", nil, 0o644))
 			kit.Throughout(t, 300*time.Millisecond, "it goes on", health("ok"))
 			if n := strings.Count(s.Log(), "program started"); n != 1 {
 				t.Errorf("it was started %d times", n)

@@ -8,6 +8,7 @@ import (
 
 	"understudy/supervisor/ocf"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // A resource agent starts before the program, is watched, and is stopped after it: with the service, and with what it handles.
@@ -16,8 +17,8 @@ func TestAResourceAgentIsAMemberOfAService(t *testing.T) {
 	root := t.TempDir()
 	t.Setenv("OCF_ROOT", root)
 	dir := filepath.Join(root, "resource.d", "test")
-	must(t, os.MkdirAll(dir, 0o755))
-	must(t, os.WriteFile(filepath.Join(dir, "Agent"), fmt.Appendf(nil, `#!/bin/sh
+	must.OK(t, os.MkdirAll(dir, 0o755))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "Agent"), fmt.Appendf(nil, `#!/bin/sh
 case $1 in
 start) echo "+$OCF_RESOURCE_INSTANCE=$OCF_RESKEY_device" >>%[1]s; touch %[2]s/there;;
 stop) echo "-$OCF_RESOURCE_INSTANCE" >>%[1]s; rm -f %[2]s/there;;
@@ -34,7 +35,7 @@ esac
 	once := fmt.Sprintf("%s -web -%s", start, name)
 	d.until(t, start)
 	b.Upgraded(t, s) // which starts nothing again
-	must(t, os.Remove(filepath.Join(root, "there")))
+	must.OK(t, os.Remove(filepath.Join(root, "there")))
 	d.until(t, once+" "+start)
 	s.Stop(t)
 	d.until(t, once+" "+once)

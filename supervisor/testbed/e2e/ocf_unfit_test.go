@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // monitored is how long the agent's monitor may take.
@@ -19,8 +20,8 @@ func unfitAgent(t *testing.T, more string) (dir string) {
 	t.Helper()
 	root := t.TempDir()
 	t.Setenv("OCF_ROOT", root)
-	must(t, os.MkdirAll(filepath.Join(root, "resource.d", "test"), 0o755))
-	must(t, os.WriteFile(filepath.Join(root, "resource.d", "test", "Agent"), fmt.Appendf(nil, `#!/bin/sh
+	must.OK(t, os.MkdirAll(filepath.Join(root, "resource.d", "test"), 0o755))
+	must.OK(t, os.WriteFile(filepath.Join(root, "resource.d", "test", "Agent"), fmt.Appendf(nil, `#!/bin/sh
 cd %s
 [ "$1" = meta-data ] && exec echo '<resource-agent><actions><action name="monitor" timeout="%s" interval="50ms"/></actions></resource-agent>'
 there="there-$UNDERSTUDY_NODE"
@@ -58,7 +59,7 @@ func TestAStandbyWhoseAgentSaysNoIsUnfit(t *testing.T) {
 	p.says(t, soon, "b", "standby", "unfit", why)
 	active := p.withAgent(t, a)
 	p.says(t, soon, "a", "active", "ok", "")
-	must(t, os.WriteFile(filepath.Join(dir, "installed"), nil, 0o644))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "installed"), nil, 0o644))
 	standby.Stop(t)
 	p.withAgent(t, b)
 	p.says(t, soon, "b", "standby", "ok", "")
@@ -74,11 +75,11 @@ func TestAServiceLeavesAHostOnWhichItsAgentCannotStart(t *testing.T) {
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 	p.withAgent(t, a)
 	p.says(t, soon, "a", "active", "ok", "")
-	must(t, os.WriteFile(filepath.Join(dir, "broken"), nil, 0o644))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "broken"), nil, 0o644))
 	p.withAgent(t, b)
 	p.says(t, soon, "b", "standby", "ok", "")
 	began := time.Now()
-	must(t, os.Remove(filepath.Join(dir, "there-a"))) // it is started again, and cannot be
+	must.OK(t, os.Remove(filepath.Join(dir, "there-a"))) // it is started again, and cannot be
 	p.says(t, soon, "b", "active", "ok", "")
 	t.Logf("b is active %v after it failed on a", time.Since(began))
 	p.says(t, 10*time.Second, "a", "failed", "failed", "fs: test:Agent start: exit code 5 (something is not installed): no kmod here")
@@ -93,7 +94,7 @@ func TestAServiceLeavesAHostOnWhichItsAgentHangs(t *testing.T) {
 	p.says(t, soon, "a", "active", "ok", "")
 	p.withAgent(t, b)
 	p.says(t, soon, "b", "standby", "ok", "")
-	must(t, os.WriteFile(filepath.Join(dir, "hangs"), nil, 0o644))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "hangs"), nil, 0o644))
 	began := time.Now()
 	took := kit.Until(t, monitored+kit.Stall, "it has failed", func() bool { return active.Says("monitor: killed, it took longer than 4s") })
 	kit.Until(t, monitored+time.Second+kit.Stall, "b is active", func() bool {
@@ -107,7 +108,7 @@ func TestAServiceLeavesAHostOnWhichItsAgentHangs(t *testing.T) {
 func TestAMissingAgentIsNamed(t *testing.T) {
 	p := newPlay(t, stage(t))
 	dir := unfitAgent(t, "")
-	must(t, os.Remove(filepath.Join(dir, "resource.d", "test", "Agent")))
+	must.OK(t, os.Remove(filepath.Join(dir, "resource.d", "test", "Agent")))
 	p.withAgent(t, p.Lab.Machine(t, "a"))
 	p.says(t, soon, "a", "standby", "unfit", "test:Agent monitor: ")
 }

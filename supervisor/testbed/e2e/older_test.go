@@ -6,6 +6,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -27,9 +28,9 @@ func TestAnOlderCopyOfTheDataLetsNoTwoRun(t *testing.T) {
 			first := p.Start(t, a)
 			p.Next(t, soon, 0)
 			first.Stop(t)
-			must(t, s.ZK.Stop(0))
-			must(t, s.ZK.Copy(0))
-			must(t, s.ZK.StartServer(0))
+			must.OK(t, s.ZK.Stop(0))
+			must.OK(t, s.ZK.Copy(0))
+			must.OK(t, s.ZK.StartServer(0))
 			s.Ready(t)
 
 			before := tick.Now()
@@ -40,11 +41,11 @@ func TestAnOlderCopyOfTheDataLetsNoTwoRun(t *testing.T) {
 			if c.again {
 				standby.Stop(t)
 			}
-			must(t, s.ZK.Kill(0))
-			must(t, s.ZK.Restore(0))
+			must.OK(t, s.ZK.Kill(0))
+			must.OK(t, s.ZK.Restore(0))
 			a.Cut(t)
 			at := tick.Now()
-			must(t, s.ZK.StartServer(0))
+			must.OK(t, s.ZK.StartServer(0))
 			if c.again {
 				p.Start(t, b)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child/wire"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 	"understudy/supervisor/wait"
 )
@@ -88,7 +89,7 @@ func TestACutConnectionCostsNoSessionThoughAServerTakesOne(t *testing.T) {
 	const lease, cuts = 6 * time.Second, 5
 	e := zktest.Start(t, zktest.Config{ExtraLines: []string{"maxClientCnxns=1"}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	c := &cutter{Listener: l, server: e.ClientAddrs()[0]}
 	go c.serve()

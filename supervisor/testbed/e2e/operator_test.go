@@ -3,6 +3,8 @@ package e2e
 import (
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // A candidate whose place in the queue is gone gets itself another.
@@ -12,9 +14,9 @@ func TestQueueSeatDeletedByHandIsTakenAgain(t *testing.T) {
 	a, _, run := p.OnTwoHosts(t)
 	queue := p.Path("services", p.Options.Service, "queue")
 	seats, _, err := p.Conn().Children(queue)
-	must(t, err)
+	must.OK(t, err)
 	for _, seat := range seats {
-		must(t, p.Conn().Delete(queue+"/"+seat, -1))
+		must.OK(t, p.Conn().Delete(queue+"/"+seat, -1))
 	}
 	p.Alone(t, 2*time.Second, "a")
 	a.Stop(t)

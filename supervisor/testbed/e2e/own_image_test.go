@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // P2: what a node did is undone by the version that runs there, whatever is in place of its binary by now, and whichever version did it.
@@ -18,7 +19,7 @@ func TestWhatIsInPlaceOfTheBinaryKeepsNothingFromBeingUndone(t *testing.T) {
 		kit.Until(t, soon, "the upgrade is refused", func() bool { return s.Says("the upgrade is refused") || s.Says("the upgrade is cancelled") })
 	}
 	for name, spoil := range map[string]func(t *testing.T, b kit.Binary, s *kit.Supervisor){
-		"gone": func(t *testing.T, b kit.Binary, _ *kit.Supervisor) { must(t, os.Remove(string(b))) },
+		"gone": func(t *testing.T, b kit.Binary, _ *kit.Supervisor) { must.OK(t, os.Remove(string(b))) },
 		"exits": func(t *testing.T, b kit.Binary, s *kit.Supervisor) {
 			b.Replace(t, kit.Script(t, "exit 3"))
 			refused(t, s)
@@ -72,8 +73,8 @@ func newScene(t *testing.T) *scene {
 	root := t.TempDir()
 	t.Setenv("OCF_ROOT", root)
 	dir := filepath.Join(root, "resource.d", "test")
-	must(t, os.MkdirAll(dir, 0o755))
-	must(t, os.WriteFile(filepath.Join(dir, "Agent"), fmt.Appendf(nil, `#!/bin/sh
+	must.OK(t, os.MkdirAll(dir, 0o755))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "Agent"), fmt.Appendf(nil, `#!/bin/sh
 there=%[2]s/there-$UNDERSTUDY_NODE
 case $1 in
 start) echo "+$UNDERSTUDY_NODE" >>%[1]s; touch $there;;

@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 // queued waits until so many stand in the queue. A member may say that it stands by before it does so there.
@@ -34,10 +35,10 @@ func TestACandidateThatFailedIsAnnouncedAgain(t *testing.T) {
 	let := func(perms int32) {
 		t.Helper()
 		_, err := p.Conn().SetACL(p.Path("services", p.Options.Service, "queue"), zk.WorldACL(perms), -1)
-		must(t, err)
+		must.OK(t, err)
 	}
 	let(zk.PermAll &^ zk.PermDelete)
-	must(t, os.Rename(p.Config(t, b, "", kit.Command(p.Child()), "election: race"), file))
+	must.OK(t, os.Rename(p.Config(t, b, "", kit.Command(p.Child()), "election: race"), file))
 	why := func() string { m, _ := p.Member(p.Options.Service, "b"); return m.Why }
 	kit.Until(t, soon, "it says that it fails", func() bool { return strings.Contains(why(), "cannot take the service: leave the queue") })
 	kit.Until(t, soon, "it has another candidate", func() bool { return why() == "" })
@@ -62,7 +63,7 @@ func TestACandidateThatCannotTakeTheLockStandsBy(t *testing.T) {
 	let := func(perms int32) {
 		t.Helper()
 		_, err := p.Conn().SetACL(dir, zk.WorldACL(perms), -1)
-		must(t, err)
+		must.OK(t, err)
 	}
 	let(zk.PermRead | zk.PermAdmin)
 	p.order(t, op, "resume", p.Options.Service)

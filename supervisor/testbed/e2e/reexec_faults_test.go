@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // pretends makes a binary that promises to go on, and does something else then.
@@ -97,9 +98,9 @@ func TestTheNextImageTakesTheChangedConfigUp(t *testing.T) {
 	p.Started = append(p.Started, s)
 	run := p.On(t, soon, "a", 0)
 	text, err := os.ReadFile(file)
-	must(t, err)
+	must.OK(t, err)
 	b.Replace(t, pretends(t, fmt.Sprintf("sed -i s/thing/else/ %s; exec %s \"$@\"", file, kit.UnderstudyBinary(t))))
-	must(t, os.WriteFile(file, text, 0o600))
+	must.OK(t, os.WriteFile(file, text, 0o600))
 	becomes(t, s)
 	again := p.On(t, soon, "a", run.First)
 	if again.Token != run.Token {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // runs tells which file a process runs.
@@ -24,20 +25,20 @@ func TestAnUpgradeTakesWhatIsInPlaceOfTheBinary(t *testing.T) {
 		swap   func(t *testing.T, b kit.Binary) (is string)
 	}{
 		"the old one is renamed": {false, func(t *testing.T, b kit.Binary) string {
-			must(t, os.Rename(string(b), string(b)+".old"))
+			must.OK(t, os.Rename(string(b), string(b)+".old"))
 			b.Replace(t, kit.UnderstudyBinary(t))
 			return string(b)
 		}},
 		"the old one is linked elsewhere": {false, func(t *testing.T, b kit.Binary) string {
-			must(t, os.Link(string(b), string(b)+".old"))
+			must.OK(t, os.Link(string(b), string(b)+".old"))
 			b.Replace(t, kit.UnderstudyBinary(t))
 			return string(b)
 		}},
 		"a link leads to another version": {true, func(t *testing.T, b kit.Binary) string {
 			next := kit.Binary(filepath.Join(t.TempDir(), "understudy-2"))
 			next.Replace(t, kit.UnderstudyBinary(t))
-			must(t, os.Symlink(string(next), string(b)+"~"))
-			must(t, os.Rename(string(b)+"~", string(b)))
+			must.OK(t, os.Symlink(string(next), string(b)+"~"))
+			must.OK(t, os.Rename(string(b)+"~", string(b)))
 			return string(next)
 		}},
 	} {
@@ -46,8 +47,8 @@ func TestAnUpgradeTakesWhatIsInPlaceOfTheBinary(t *testing.T) {
 				t.Run(how, func(t *testing.T) {
 					p, b := newPlay(t, stage(t)), kit.Install(t)
 					if c.byLink {
-						must(t, os.Rename(string(b), string(b)+"-1"))
-						must(t, os.Symlink(string(b)+"-1", string(b)))
+						must.OK(t, os.Rename(string(b), string(b)+"-1"))
+						must.OK(t, os.Symlink(string(b)+"-1", string(b)))
 					}
 					p.Options.Binary = string(b)
 					a, run := p.Active(t, p.Lab.Host(t, "a"))

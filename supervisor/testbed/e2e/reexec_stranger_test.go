@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 const strangerID = 65534
@@ -31,21 +32,21 @@ type lookalike struct {
 func letIn(t *testing.T, file string) {
 	t.Helper()
 	dir := filepath.Dir(file)
-	must(t, os.Chmod(dir, 0o755))
-	must(t, os.Chmod(filepath.Dir(dir), 0o755))
+	must.OK(t, os.Chmod(dir, 0o755))
+	must.OK(t, os.Chmod(filepath.Dir(dir), 0o755))
 }
 
 func startLookalike(t *testing.T, who syscall.SysProcAttr, b kit.Binary, words ...string) lookalike {
 	t.Helper()
 	l := lookalike{dir: t.TempDir()}
 	letIn(t, filepath.Join(l.dir, "run"))
-	must(t, os.Chown(l.dir, strangerID, strangerID))
+	must.OK(t, os.Chown(l.dir, strangerID, strangerID))
 	const text = "trap 'echo > signalled' USR2\nsleep 1000 & echo > ready\nwhile :; do wait; done\n"
-	must(t, os.WriteFile(filepath.Join(l.dir, "run"), []byte(text), 0o644))
+	must.OK(t, os.WriteFile(filepath.Join(l.dir, "run"), []byte(text), 0o644))
 	cmd := exec.Command("/bin/sh")
 	cmd.Args, cmd.Dir = append([]string{string(b), "run"}, words...), l.dir
 	cmd.SysProcAttr = &who
-	must(t, cmd.Start())
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // A command on one node after the other, which is broken off and goes on; and the services that it has moved are spread again.
@@ -36,12 +38,12 @@ func TestAFleetIsRolledAndBalanced(t *testing.T) {
 
 	dir := t.TempDir()
 	script := filepath.Join(dir, "upgrade")
-	must(t, os.WriteFile(script, []byte("#!/bin/sh\necho $UNDERSTUDY_NODE >>"+dir+"/began\ntest $UNDERSTUDY_NODE = a || test -e "+dir+"/mended\n"), 0o700))
+	must.OK(t, os.WriteFile(script, []byte("#!/bin/sh\necho $UNDERSTUDY_NODE >>"+dir+"/began\ntest $UNDERSTUDY_NODE = a || test -e "+dir+"/mended\n"), 0o700))
 	if r := f.p.ask(t, nil, "roll", "--", script); r.Code != 1 || !strings.Contains(r.Err, "on b: ") {
 		t.Errorf("%+v", r)
 	}
 	f.AllOn(t, "a", 0)
-	must(t, os.WriteFile(filepath.Join(dir, "mended"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "mended"), nil, 0o600))
 	if r := f.p.ask(t, nil, "roll", "--", script); r.Code != 0 || !strings.Contains(r.Out, "Going on after a.") || !strings.Contains(r.Out, "Done on 2 nodes.") {
 		t.Errorf("%+v", r)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 // secretOf is a file of one node, in a folder of its own, that holds lines.
@@ -22,8 +23,8 @@ func secretOf(t *testing.T, lines ...string) (file string, write func(lines ...s
 	file = filepath.Join(t.TempDir(), "secret")
 	write = func(lines ...string) {
 		t.Helper()
-		must(t, os.WriteFile(file+".new", []byte(strings.Join(lines, "\n")+"\n"), 0o600))
-		must(t, os.Rename(file+".new", file))
+		must.OK(t, os.WriteFile(file+".new", []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+		must.OK(t, os.Rename(file+".new", file))
 	}
 	write(lines...)
 	return file, write
@@ -89,7 +90,7 @@ func TestZooKeeperCredentialsAreChangedWhileRunning(t *testing.T) {
 	repair(a, "0 of")
 
 	previous := kit.Look(t, p.Options.ZK, p.Options.Root).Conn()
-	must(t, previous.AddAuth("digest", []byte(was)))
+	must.OK(t, previous.AddAuth("digest", []byte(was)))
 	if _, _, err := previous.Get(p.Options.Root); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("the former credentials are still good: %v", err)
 	}
@@ -167,19 +168,19 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 	for _, pid := range append(guardians, one.Pid, run.Pid) {
 		for _, name := range []string{"environ", "cmdline"} {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
-			must(t, err)
+			must.OK(t, err)
 			texts[fmt.Sprint(name, " of ", pid)] = string(text)
 		}
 	}
 	friend := kit.Look(t, p.Options.ZK, p.Options.Root).Conn()
-	must(t, friend.AddAuth("digest", []byte("owner:"+zk)))
+	must.OK(t, friend.AddAuth("digest", []byte("owner:"+zk)))
 	for _, path := range tree(t, friend, p.Options.Root) {
 		text, _, err := friend.Get(path)
-		must(t, err)
+		must.OK(t, err)
 		texts[path] = string(text)
 	}
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", run.Pid))
-	must(t, err)
+	must.OK(t, err)
 	if len(links) < 3 {
 		t.Errorf("the child has the descriptors %v", links)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // Idle and slow connections, guesses at the token, garbage at the agent and at a program's socket, all at once: no extension of the lease
@@ -20,7 +21,7 @@ func TestASiegeDelaysNoLease(t *testing.T) {
 	p := brief(t, stage(t), "notify=1")
 	h := p.Lab.Host(t, "a")
 	token := filepath.Join(t.TempDir(), "token")
-	must(t, os.WriteFile(token, []byte("a token that nobody has guessed yet\n"), 0o600))
+	must.OK(t, os.WriteFile(token, []byte("a token that nobody has guessed yet\n"), 0o600))
 	keys := withAgent(t, sharedSecret) + fmt.Sprintf("http: {listen: \":8437\", token_file: %q}\n", token)
 	a := p.FromFile(t, h, p.Config(t, h, keys, kit.Command(p.Options.Child), "ready: {notify: true, timeout: 1m}"))
 	run := p.On(t, soon, "a", 0)
@@ -38,7 +39,7 @@ func TestASiegeDelaysNoLease(t *testing.T) {
 	kit.Until(t, soon, "a is active, and ready", active)
 	calm := leastLeft(t, at, session/2)
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", run.Pid))
-	must(t, err)
+	must.OK(t, err)
 	_, socket, _ := strings.Cut("\x00"+string(environ), "\x00NOTIFY_SOCKET=")
 	socket, _, _ = strings.Cut(socket, "\x00")
 

@@ -11,6 +11,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -42,7 +43,7 @@ func TestASlowDiskOfZooKeeperMovesNothing(t *testing.T) {
 	const lease = 6 * time.Second
 	dir := t.TempDir()
 	source, lib, file := filepath.Join(dir, "slowly.c"), filepath.Join(dir, "slowly.so"), filepath.Join(dir, "ms")
-	must(t, os.WriteFile(source, []byte(slowly), 0o644))
+	must.OK(t, os.WriteFile(source, []byte(slowly), 0o644))
 	if said, err := exec.Command("gcc", "-shared", "-fPIC", fmt.Sprintf("-DMILLISECONDS=%q", file), "-o", lib, source, "-ldl").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
@@ -50,7 +51,7 @@ func TestASlowDiskOfZooKeeperMovesNothing(t *testing.T) {
 	p := suite.Play(t, s)
 	p.Options.Session = 2 * lease
 	_, b, run := p.OnTwoHosts(t)
-	must(t, os.WriteFile(file, fmt.Append(nil, (lease/4).Milliseconds()), 0o644))
+	must.OK(t, os.WriteFile(file, fmt.Append(nil, (lease/4).Milliseconds()), 0o644))
 	p.Alone(t, 5*lease, run.Node)
 	if got := p.Runs(); len(got) != 1 {
 		t.Errorf("%d runs", len(got))
@@ -63,6 +64,6 @@ func TestASlowDiskOfZooKeeperMovesNothing(t *testing.T) {
 		}
 		return true
 	})
-	must(t, os.Remove(file))
+	must.OK(t, os.Remove(file))
 	p.Stands(t, b.Host)
 }

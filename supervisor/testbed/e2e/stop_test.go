@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // A shell between us and the server is no reason to kill the server unasked; and who does not end in time is killed all the same.
@@ -23,7 +24,7 @@ func TestAServerBelowAShellIsAskedToEnd(t *testing.T) {
 			dir := t.TempDir()
 			file, server := filepath.Join(dir, "facts"), filepath.Join(dir, "server")
 			text := "trap 'echo asked >>FILE; " + c.then + "' TERM\necho >FILE.up\nwhile :; do sleep 0.02; done\n"
-			must(t, os.WriteFile(server, []byte(strings.ReplaceAll(text, "FILE", file)), 0o600))
+			must.OK(t, os.WriteFile(server, []byte(strings.ReplaceAll(text, "FILE", file)), 0o600))
 			s := p.serveAlone(t, "command: [sh, -c, 'sh "+server+"; echo after']", "stop_timeout: 2s")
 			kit.Until(t, soon, "the server runs", func() bool { _, err := os.Stat(file + ".up"); return err == nil })
 			s.Stop(t)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // ZooKeeper lets a stranger end the session of an active node that is cut off, or frozen, and has most of its lease left. The node that
@@ -18,7 +19,7 @@ func TestASessionThatAStrangerEndsLeavesALeaseThatIsWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := brief(t, stage(t))
 			const owner = "owner:a password"
-			must(t, p.Conn().AddAuth("digest", []byte(owner)))
+			must.OK(t, p.Conn().AddAuth("digest", []byte(owner)))
 			secret, _ := secretOf(t, owner)
 			auth := "  auth: {scheme: digest, file: " + secret + "}\n"
 			ha, hb := p.Lab.Host(t, "a"), p.Lab.Host(t, "b")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
@@ -57,14 +58,14 @@ func TestAReloadThatFailsItsCheckSendsNoSignal(t *testing.T) {
 	script := "trap \"echo reload >> " + string(d) + "\" HUP; trap \"exit\" TERM; echo start >> " + string(d) + "; while :; do sleep 0.02; done"
 	s := p.serveAlone(t, "command: [sh, -c, '"+script+"']", "reload_check: [sh, -c, 'test ! -e "+broken+" || { echo line 7 is broken; exit 3; }']")
 	d.until(t, "start")
-	must(t, os.WriteFile(broken, nil, 0o600))
+	must.OK(t, os.WriteFile(broken, nil, 0o600))
 	if said := p.refusal(t, op, "reload", p.Options.Service); !strings.Contains(said, "reload_check") || !strings.Contains(said, "line 7 is broken") {
 		t.Error(said)
 	}
 	if !s.Says("the reload check fails, so the program is not told to reload") {
 		t.Error(s.Log())
 	}
-	must(t, os.Remove(broken))
+	must.OK(t, os.Remove(broken))
 	p.order(t, op, "reload", p.Options.Service)
 	d.until(t, "start reload")
 }

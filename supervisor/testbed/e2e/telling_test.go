@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/control"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // Whoever is on duty may be the node that dies.
@@ -19,18 +20,18 @@ func TestPeopleAreToldOfATakeoverWhoeverDies(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "tell")
 	page, err := os.ReadFile("../../../docs/config.md")
-	must(t, err)
+	must.OK(t, err)
 	block := regexp.MustCompile("(?s)<!-- typed: tell -->\n```sh\n(.*?)```").FindSubmatch(page)
 	if block == nil || strings.Count(string(block[1]), "sendmail root") != 1 {
 		t.Fatal("docs/config.md has no script that sends mail")
 	}
 	text := strings.Replace(string(block[1]), "sendmail root", "cat >>"+dir+"/mail", 1)
-	must(t, os.WriteFile(script, []byte(text+"printf '%s\\n' \"$UNDERSTUDY_NOTICE\" >>"+dir+"/told\n"), 0o700))
+	must.OK(t, os.WriteFile(script, []byte(text+"printf '%s\\n' \"$UNDERSTUDY_NOTICE\" >>"+dir+"/told\n"), 0o700))
 	supervisors := map[string]*kit.Supervisor{}
 	for _, node := range []string{"a", "b"} {
 		h := f.Lab.Machine(t, node)
 		path := filepath.Join(dir, node+".yaml")
-		must(t, os.WriteFile(path, []byte(f.Text(h)+"notify: {exec: ["+script+"]}\n"), 0o600))
+		must.OK(t, os.WriteFile(path, []byte(f.Text(h)+"notify: {exec: ["+script+"]}\n"), 0o600))
 		supervisors[node] = f.FromFile(t, h, path)
 		f.AllOn(t, "a", 0)
 	}
@@ -43,7 +44,7 @@ func TestPeopleAreToldOfATakeoverWhoeverDies(t *testing.T) {
 		all = nil
 		for line := range strings.Lines(string(text)) {
 			var n control.Notice
-			must(t, json.Unmarshal([]byte(line), &n))
+			must.OK(t, json.Unmarshal([]byte(line), &n))
 			all = append(all, n.Events...)
 		}
 		return err == nil && len(all) > 0

@@ -9,6 +9,7 @@ import (
 
 	"understudy/supervisor/testbed/keytest"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -18,10 +19,10 @@ func secureStage(t *testing.T, a *keytest.Authority) (s *kit.Stage, secure strin
 	lab := kit.NewLab(t)
 	a.Sign(t, "server", net.ParseIP(lab.Addr()))
 	l, err := net.Listen("tcp", lab.Addr()+":0")
-	must(t, err)
+	must.OK(t, err)
 	secure = l.Addr().String()
 	_, port, _ := net.SplitHostPort(secure)
-	must(t, l.Close())
+	must.OK(t, l.Close())
 	zk := zktest.Start(t, zktest.Config{
 		Addrs:    []string{lab.Addr()},
 		JavaArgs: []string{"-Dzookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory"},

@@ -15,6 +15,7 @@ import (
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/testbed/hung"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // exclusive is a oneshot that fails if its effect is there already, as of another host, and whose undo fails so often before it works.
@@ -121,7 +122,7 @@ func TestWhatIsUndoneAfterTheSessionIsTakenByAnother(t *testing.T) {
 		m, _ := p.Member(p.Options.Service, "b")
 		return (!held || l.Node != "a") && m.Role != "standby"
 	})
-	must(t, os.WriteFile(answers, nil, 0o600))
+	must.OK(t, os.WriteFile(answers, nil, 0o600))
 	d.until(t, "+a -a +b")
 	kit.Until(t, soon, "the guardians have ended", func() bool { return !kit.Alive(guardians[0]) && !kit.Alive(guardians[1]) })
 	if !s.Says("its guardian killed the programs", "undone=") {
@@ -146,7 +147,7 @@ func TestAnUnmountThatHangsIsNotUndone(t *testing.T) {
 	for name, killed := range map[string]bool{"asked to stop": false, "killed": true} {
 		t.Run(name, func(t *testing.T) {
 			p, d, dir := newPlay(t, stage(t)), newDiary(t), filepath.Join(kit.Open(t, t.TempDir()), "data")
-			must(t, os.Mkdir(dir, 0o755))
+			must.OK(t, os.Mkdir(dir, 0o755))
 			a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 			unit := []string{"processes:", fmt.Sprintf(`  - {name: fs, command: [sh, -c, 'echo "+$UNDERSTUDY_NODE" >> %s'], oneshot: true, undo: [umount, %s], `+
 				`undone: [sh, -c, 'if grep -qF " %[2]s " /proc/self/mountinfo; then exit 1; fi'], undo_timeout: 500ms}`, d, dir), `  - {name: web, command: [sleep, "1000"]}`}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // diary is a file to which hooks and processes add lines.
@@ -61,9 +62,9 @@ func TestWhatAServiceOwedThatIsGoneIsUndone(t *testing.T) {
 	d.until(t, "+vip +web")
 	s.Kill9()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	must.OK(t, err)
 	head, _, _ := strings.Cut(string(text), "services:\n")
-	must(t, os.WriteFile(file, []byte(head+"services: {"+p.Options.Service+"-other: {command: [sleep, '1000']}}\n"), 0o600))
+	must.OK(t, os.WriteFile(file, []byte(head+"services: {"+p.Options.Service+"-other: {command: [sleep, '1000']}}\n"), 0o600))
 	next := p.FromFile(t, a, file)
 	d.until(t, "+vip +web -vip")
 	kit.Until(t, soon, "the other service runs", func() bool { return next.Says("program started", p.Options.Service+"-other") })

@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 // The reader of the supervisors' output has stopped reading: a stopped `| tee`, a log driver that blocks, a journal that hangs. A program
@@ -18,10 +19,10 @@ func TestALogThatNobodyReadsHoldsUpNothing(t *testing.T) {
 	p := newPlay(t, stage(t))
 	dir := t.TempDir()
 	full, script := filepath.Join(dir, "full"), filepath.Join(dir, "understudy")
-	must(t, unix.Mkfifo(full, 0o600))
-	must(t, os.WriteFile(script, []byte("#!/bin/sh\nexec "+kit.UnderstudyBinary(t)+` "$@" 2>`+full+"\n"), 0o755))
+	must.OK(t, unix.Mkfifo(full, 0o600))
+	must.OK(t, os.WriteFile(script, []byte("#!/bin/sh\nexec "+kit.UnderstudyBinary(t)+` "$@" 2>`+full+"\n"), 0o755))
 	fd, err := unix.Open(full, unix.O_RDWR|unix.O_NONBLOCK, 0)
-	must(t, err)
+	must.OK(t, err)
 	defer unix.Close(fd)
 	for err == nil {
 		_, err = unix.Write(fd, make([]byte, 4096))

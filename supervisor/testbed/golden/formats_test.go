@@ -22,6 +22,7 @@ import (
 	"understudy/supervisor/guard"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/service"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/unit"
 )
 
@@ -63,23 +64,23 @@ func TestFormatsOfPreviousReleasesAreRead(t *testing.T) {
 		for name, v := range formats() {
 			fill(reflect.ValueOf(v).Elem())
 			data, err := json.Marshal(v)
-			must(t, err)
+			must.OK(t, err)
 			write[name] = data
 		}
 		text, err := json.MarshalIndent(write, "", "\t")
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join("testdata/formats", *release+".json"), append(text, '\n'), 0o644))
+		must.OK(t, err)
+		must.OK(t, os.WriteFile(filepath.Join("testdata/formats", *release+".json"), append(text, '\n'), 0o644))
 	}
 	files, err := filepath.Glob("testdata/formats/*.json")
-	must(t, err)
+	must.OK(t, err)
 	if len(files) == 0 {
 		t.Fatal("no release has left its formats")
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		must(t, err)
+		must.OK(t, err)
 		var written map[string]json.RawMessage
-		must(t, json.Unmarshal(text, &written))
+		must.OK(t, json.Unmarshal(text, &written))
 		known := formats()
 		for _, name := range slices.Sorted(maps.Keys(written)) {
 			v, there := known[name]
@@ -94,7 +95,7 @@ func TestFormatsOfPreviousReleasesAreRead(t *testing.T) {
 				continue
 			}
 			again, err := json.Marshal(v)
-			must(t, err)
+			must.OK(t, err)
 			if diff := cmp.Diff(tree(t, written[name]), within(tree(t, written[name]), tree(t, again))); diff != "" {
 				t.Errorf("%s: %s is not what was written (-written +read):\n%s", file, name, diff)
 			}
@@ -104,7 +105,7 @@ func TestFormatsOfPreviousReleasesAreRead(t *testing.T) {
 
 func tree(t *testing.T, text []byte) (v any) {
 	t.Helper()
-	must(t, json.Unmarshal(text, &v))
+	must.OK(t, json.Unmarshal(text, &v))
 	return v
 }
 

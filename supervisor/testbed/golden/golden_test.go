@@ -30,6 +30,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/itself"
+	"understudy/supervisor/testbed/must"
 )
 
 var update = flag.Bool("update", false, "write the files anew")
@@ -53,16 +54,9 @@ type cluster struct {
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, l.Close())
+	must.OK(t, err)
+	must.OK(t, l.Close())
 	return l.Addr().String()
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // start runs understudy until the test ends.
@@ -71,7 +65,7 @@ func (c *cluster) start(words ...string) {
 	var out bytes.Buffer
 	cmd := exec.Command(kit.UnderstudyBinary(c), words...)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	must(c, cmd.Start())
+	must.OK(c, cmd.Start())
 	c.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
@@ -120,9 +114,9 @@ func begin(t *testing.T) *cluster {
 		return err == nil
 	})
 	secret := filepath.Join(t.TempDir(), "secret")
-	must(t, os.WriteFile(secret, []byte("a secret that all of them share\n"), 0o600))
+	must.OK(t, os.WriteFile(secret, []byte("a secret that all of them share\n"), 0o600))
 	conn, _, err := zk.Connect([]string{c.zk}, 10*time.Second, zk.WithLogInfo(false))
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(conn.Close)
 	c.conn = conn
 	nodes := []string{"one", "two"}
@@ -135,7 +129,7 @@ func begin(t *testing.T) *cluster {
 	c.text = text
 	for i, node := range nodes {
 		c.files[i] = filepath.Join(t.TempDir(), "u.yaml")
-		must(t, os.WriteFile(c.files[i], []byte(text), 0o600))
+		must.OK(t, os.WriteFile(c.files[i], []byte(text), 0o600))
 		c.start("run", "--config", c.files[i], "--node", node)
 		c.until(node, i)
 	}
@@ -220,7 +214,7 @@ func (c *cluster) pretty(text string) string {
 		c.Fatalf("%v: %s", err, text)
 	}
 	out, err := json.MarshalIndent(normal("", value), "", "  ")
-	must(c, err)
+	must.OK(c, err)
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(out))
 }
 
@@ -229,11 +223,11 @@ func (c *cluster) same(name, got string) {
 	c.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		must(c, os.WriteFile(file, []byte(got), 0o644))
+		must.OK(c, os.WriteFile(file, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(file)
-	must(c, err)
+	must.OK(c, err)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		c.Errorf("%s (what is kept -, what is +):\n%s", file, diff)
 	}
@@ -249,7 +243,7 @@ func (c *cluster) znodes() string {
 		if errors.Is(err, zk.ErrNoNode) {
 			return
 		}
-		must(c, err)
+		must.OK(c, err)
 		kind := "persistent"
 		if stat.EphemeralOwner != 0 {
 			kind = "ephemeral"
@@ -260,7 +254,7 @@ func (c *cluster) znodes() string {
 			fmt.Fprintln(&b, c.pretty(string(data)))
 		}
 		children, _, err := c.conn.Children(at)
-		must(c, err)
+		must.OK(c, err)
 		slices.Sort(children)
 		for _, child := range children {
 			walk(path.Join(at, child))
@@ -273,10 +267,10 @@ func (c *cluster) znodes() string {
 func (c *cluster) get(node, path string) string {
 	c.Helper()
 	answer, err := http.Get("http://" + c.http[node] + path)
-	must(c, err)
+	must.OK(c, err)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	must(c, err)
+	must.OK(c, err)
 	if answer.StatusCode != http.StatusOK {
 		c.Fatalf("%s: %d %s", path, answer.StatusCode, body)
 	}

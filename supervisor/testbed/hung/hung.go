@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // Mount has everything in a directory hang, until the test ends or answer is called: its file system is one that nobody serves, and then
@@ -30,9 +31,7 @@ func Mount(tb testing.TB, dir string) (answer func()) {
 	answer = func() { _ = server.Close() } // all that hangs fails now
 	tb.Cleanup(func() {
 		answer()
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			tb.Error(err)
-		}
+		must.Report(tb, unix.Unmount(dir, unix.MNT_DETACH))
 	})
 	return answer
 }
@@ -44,13 +43,9 @@ func Unmount(tb testing.TB, dir string, in func(words ...string) *exec.Cmd) (ans
 	tb.Helper()
 	need.These(tb, "fuse", "loop")
 	image := dir + ".image"
-	if err := os.WriteFile(image, make([]byte, 1<<20), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.WriteFile(image, make([]byte, 1<<20), 0o600))
 	device, err := exec.Command("losetup", "--find", "--show", image).Output()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	loop := strings.TrimSpace(string(device))
 	server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	if err != nil {

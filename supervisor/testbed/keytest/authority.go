@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"understudy/supervisor/keyfile"
+	"understudy/supervisor/testbed/must"
 )
 
 // Authority signs certificates, and keeps all files in one folder.
@@ -47,9 +48,7 @@ func (a *Authority) Sign(tb testing.TB, name string, ip net.IP, change ...func(*
 	tb.Helper()
 	must := func(err error) {
 		tb.Helper()
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 // fresh is how old the newest sign of life of a running process can be, on a machine that is very busy.
@@ -83,9 +84,7 @@ func (a *Accounts) Silence(tb testing.TB) (longest time.Duration) {
 	files, _ := filepath.Glob(filepath.Join(a.dir, "*.tick")) // the pattern is constant
 	for _, file := range files {
 		d, err := tick.Silence(file)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, err)
 		longest = max(longest, d)
 	}
 	return longest

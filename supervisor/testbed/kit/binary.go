@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // Binary is the file of an installed understudy, which may be replaced while it runs.
@@ -25,27 +27,19 @@ func Install(tb testing.TB) Binary {
 func (b Binary) Replace(tb testing.TB, with string) {
 	tb.Helper()
 	from, err := os.Open(with)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	defer from.Close()
 	to, err := os.OpenFile(string(b)+"~", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	_, err = io.Copy(to, from)
-	if err := errors.Join(err, to.Close(), os.Rename(string(b)+"~", string(b))); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, errors.Join(err, to.Close(), os.Rename(string(b)+"~", string(b))))
 }
 
 // Script makes a binary of a shell script.
 func Script(tb testing.TB, text string) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "script")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 	return path
 }
 

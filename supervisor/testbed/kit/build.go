@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // The binaries are built once a process, as they are shipped: static, so that they run on any machine. And without the race
@@ -26,21 +27,19 @@ func UnderstudyBinary(tb testing.TB) string {
 		return path
 	}
 	need.These(tb, "root")
-	return must(tb, understudy)
+	return built(tb, understudy)
 }
 
 // ChildBinary is the wrapped program.
 func ChildBinary(tb testing.TB) string {
 	tb.Helper()
-	return must(tb, child)
+	return built(tb, child)
 }
 
-func must(tb testing.TB, path func() (string, error)) string {
+func built(tb testing.TB, path func() (string, error)) string {
 	tb.Helper()
 	name, err := path()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return name
 }
 

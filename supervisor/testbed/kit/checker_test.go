@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // wrapper starts a stand-in for a supervisor: util-linux' flock around a shell that counts tokens.
@@ -16,9 +18,7 @@ func wrapper(t *testing.T, a *Accounts, node string, flags ...string) *exec.Cmd 
 	args := slices.Concat(flags, []string{a.File("lock"), "sh", "-c", count, a.File("token")}, a.Child("term=exit"))
 	cmd := exec.Command("flock", args...)
 	cmd.Env = append(os.Environ(), "UNDERSTUDY_NODE="+node)
-	if err := start(cmd); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, start(cmd))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
@@ -30,9 +30,7 @@ func wrapper(t *testing.T, a *Accounts, node string, flags ...string) *exec.Cmd 
 // kill9 ends a wrapper the way nobody can prepare for.
 func kill9(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 }
 
@@ -82,9 +80,7 @@ func TestCheckerCatchesADaemonLeftBehind(t *testing.T) {
 		args := a.Child("daemons=1", "children=1")
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Env = append(os.Environ(), "UNDERSTUDY_NODE="+node, "UNDERSTUDY_TOKEN=1")
-		if err := start(cmd); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, start(cmd))
 		t.Cleanup(func() { Signal(syscall.SIGKILL, a.Processes()...) })
 		return cmd
 	}

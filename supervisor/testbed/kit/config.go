@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 // Config writes a config with the play's options and one service, whose keys come as lines, and returns its name.
@@ -26,9 +27,7 @@ func (p *Play) Config(tb testing.TB, h *Host, zookeeper string, service ...strin
 	}
 	text := strings.ReplaceAll(b.String(), `\"`, `"`)
 	path := filepath.Join(tb.TempDir(), h.Name+".yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 

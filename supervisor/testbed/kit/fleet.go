@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // Fleet is many services in one file, each with accounts of its own.
@@ -61,9 +63,7 @@ func (f *Fleet) Text(h *Host) string {
 func (f *Fleet) Write(tb testing.TB, h *Host, dir string) string {
 	tb.Helper()
 	path := filepath.Join(dir, h.Name+".yaml")
-	if err := errors.Join(os.WriteFile(path+".new", []byte(f.Text(h)), 0o600), os.Rename(path+".new", path)); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, errors.Join(os.WriteFile(path+".new", []byte(f.Text(h)), 0o600), os.Rename(path+".new", path)))
 	return path
 }
 

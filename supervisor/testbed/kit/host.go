@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // Host is a machine: it has a machine id and a boot id of its own and, unless it is a Machine, a network of its own.
@@ -49,13 +51,9 @@ func (l *Lab) Host(tb testing.TB, name string) *Host {
 func (l *Lab) Machine(tb testing.TB, name string) *Host {
 	tb.Helper()
 	ids, err := os.MkdirTemp(tb.TempDir(), name+"-")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	h := &Host{Name: name, Cable: Cable{Addr: l.Addr(), lab: l}, ids: ids}
-	if err := h.write("machine-id", newID()); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, h.write("machine-id", newID()))
 	h.Reboot(tb)
 	return h
 }
@@ -68,9 +66,7 @@ func (h *Host) Reboot(tb testing.TB) {
 	tb.Helper()
 	h.booted++
 	id := newID()
-	if err := h.write(h.bootFile(), id[:8]+"-"+id[8:12]+"-"+id[12:16]+"-"+id[16:20]+"-"+id[20:]); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, h.write(h.bootFile(), id[:8]+"-"+id[8:12]+"-"+id[12:16]+"-"+id[16:20]+"-"+id[20:]))
 }
 
 func (h *Host) bootFile() string { return fmt.Sprint("boot-id-", h.booted) }

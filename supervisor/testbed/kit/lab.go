@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // labs keeps the lock files of all labs of this machine, one a slot.
@@ -50,9 +51,7 @@ func NewLab(tb testing.TB) *Lab {
 	tb.Helper()
 	NeedHosts(tb)
 	l := &Lab{drops: map[pair]bool{}, losses: map[string]int{}}
-	if err := l.takeSlot(); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, l.takeSlot())
 	l.bridge = l.name("br")
 	if err := l.sweep(); err != nil {
 		tb.Fatalf("clear away a former lab: %v", err)

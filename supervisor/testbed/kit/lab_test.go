@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // in runs f on a thread that is in the host's network; the thread ends with it.
@@ -40,9 +42,7 @@ func hear(t *testing.T, to *Host) (heard func(from *Host) bool) {
 		conn, err = net.ListenPacket("udp", to.Addr+":9999")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	sent := 0
 	return func(from *Host) bool {
@@ -120,9 +120,7 @@ func TestAHostHasItsOwnIdentity(t *testing.T) {
 	}
 	const machine, boot = "/etc/machine-id", "/proc/sys/kernel/random/boot_id"
 	real, err := os.ReadFile(machine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ids := map[string]bool{strings.TrimSpace(string(real)): true, read(a, machine): true, read(b, machine): true}
 	if len(ids) != 3 {
 		t.Errorf("machine ids are not distinct: %v", ids)

@@ -3,6 +3,8 @@ package kit
 import (
 	"os/exec"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // SecondLink gives the host another device, over which it reaches some addresses even without its first one.
@@ -27,9 +29,7 @@ func (h *Host) SecondLink(tb testing.TB, addrs ...string) {
 		tb.Fatalf("give host %s another device: %v", h.Name, err)
 	}
 	// Else each device answers for the addresses of the other one.
-	if err := output(exec.Command("nsenter", "--net="+h.Network(), "sysctl", "-q", "-w", "net.ipv4.conf.all.arp_ignore=1", "net.ipv4.conf.all.arp_announce=2")); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, output(exec.Command("nsenter", "--net="+h.Network(), "sysctl", "-q", "-w", "net.ipv4.conf.all.arp_ignore=1", "net.ipv4.conf.all.arp_announce=2")))
 }
 
 // DeleteLink removes the host's first device.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // With a host's power, all that was started on it goes, daemons in sessions of their own included; the other host's stays.
@@ -110,9 +111,7 @@ func count(t *testing.T, h *Host) func() int {
 		conn, err = net.ListenPacket("udp", h.Addr+":9999")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return func() int {
 		buf := make([]byte, 2000)
@@ -140,7 +139,5 @@ func send(t *testing.T, from, to *Host, times int, text string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }

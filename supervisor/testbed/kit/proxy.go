@@ -5,11 +5,11 @@ import (
 	"io"
 	"net"
 	"path"
-	"strings"
 	"sync"
 	"testing"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 )
 
 // Request is what the proxy saw of one request.
@@ -24,11 +24,6 @@ func (r Request) String() string {
 		return fmt.Sprintf("%v%v %s", r.Op, r.Parts, path.Base(r.Path))
 	}
 	return fmt.Sprintf("%v %s", r.Op, path.Base(r.Path))
-}
-
-// Heartbeat tells whether a request only keeps a session or a lease alive.
-func (r Request) Heartbeat() bool {
-	return r.Op == jute.OpPing || r.Op == jute.OpSetData && strings.Contains(r.Path, "/nodes/")
 }
 
 // parseRequest reads a request from its header on.
@@ -54,14 +49,13 @@ func parseRequest(frame []byte) Request {
 	return request
 }
 
-// Proxy stands between supervisors and a server, and tells of each request.
+// Proxy stands between supervisors and a server, and remembers each request.
 type Proxy struct {
 	listener net.Listener
 	server   string
 	work     sync.WaitGroup
 
 	mu    sync.Mutex // guards the fields below
-	watch func(Request)
 	seen  []Request
 	conns map[net.Conn]bool
 	shut  bool
@@ -76,9 +70,7 @@ func (l *Lab) ProxyAt(tb testing.TB, addr, server string) *Proxy {
 func newProxy(tb testing.TB, on, server string) *Proxy {
 	tb.Helper()
 	listener, err := net.Listen("tcp", on)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	p := &Proxy{listener: listener, server: server, conns: map[net.Conn]bool{}}
 	p.work.Go(p.accept)
 	tb.Cleanup(p.close)
@@ -97,13 +89,6 @@ func (l *Lab) Proxies(tb testing.TB, servers []string) (all []*Proxy, addrs []st
 
 // Addr is where the proxy listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
-
-// Watch has a function called with every request from now on.
-func (p *Proxy) Watch(watch func(Request)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.watch = watch
-}
 
 // Seen returns the requests since the last call.
 func (p *Proxy) Seen() []Request {
@@ -192,10 +177,6 @@ func (p *Proxy) requests(sent io.Reader) {
 
 func (p *Proxy) note(r Request) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.seen = append(p.seen, r)
-	watch := p.watch
-	p.mu.Unlock()
-	if watch != nil {
-		watch(r)
-	}
 }

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // Open lets every user reach a directory below the tests' own.
 func Open(tb testing.TB, dir string) string {
 	tb.Helper()
 	for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
-		if err := os.Chmod(d, 0o755); err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, os.Chmod(d, 0o755))
 	}
 	return dir
 }
@@ -24,14 +24,10 @@ func Open(tb testing.TB, dir string) string {
 func Share(tb testing.TB, name string) (dir string, uid, gid int) {
 	tb.Helper()
 	u, err := user.Lookup(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	uid, errUID := strconv.Atoi(u.Uid)
 	gid, errGID := strconv.Atoi(u.Gid)
 	dir = filepath.Join(Open(tb, tb.TempDir()), name)
-	if err := errors.Join(errUID, errGID, os.Mkdir(dir, 0o700), os.Chown(dir, uid, gid)); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, errors.Join(errUID, errGID, os.Mkdir(dir, 0o700), os.Chown(dir, uid, gid)))
 	return dir, uid, gid
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -61,7 +62,5 @@ func (s *Stage) Ready(tb testing.TB) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := s.ZK.WaitReady(ctx); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, s.ZK.WaitReady(ctx))
 }

@@ -8,6 +8,7 @@ import (
 
 	"understudy/election/jute"
 	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -26,9 +27,7 @@ func Trespass(c *zk.Conn, path string) map[string]error {
 // password follows from its id, and close it.
 func EndSession(tb testing.TB, server, path string) {
 	tb.Helper()
-	if err := TryEndSession(server, path); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, TryEndSession(server, path))
 }
 
 // TryEndSession is EndSession where there may be neither server nor znode.

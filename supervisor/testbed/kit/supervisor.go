@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // Supervisor is one `understudy run`, seen from outside.
@@ -75,9 +77,7 @@ func (h *Host) Understudy(tb testing.TB, args ...string) *Supervisor {
 func (h *Host) UnderstudyAt(tb testing.TB, binary string, args ...string) *Supervisor {
 	tb.Helper()
 	log, err := os.CreateTemp(tb.TempDir(), h.Name+"-*.log")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	defer log.Close()
 	cmd := h.Command(binary, args...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -255,9 +255,7 @@ func (h *Host) Run(tb testing.TB, name string, args ...string) {
 	tb.Helper()
 	cmd := h.Command(name, args...)
 	cmd.Stderr = os.Stderr
-	if err := start(cmd); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, start(cmd))
 	tb.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()         // it was killed

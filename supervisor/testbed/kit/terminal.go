@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // Terminal is a pseudo-terminal with a command in it.
@@ -44,9 +46,7 @@ func (h *Host) TerminalOf(tb testing.TB, rows, columns int, env []string, name s
 	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = slave, slave, slave
 	t.cmd.Env = append(os.Environ(), env...)
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := start(t.cmd); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, start(t.cmd))
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -99,9 +99,7 @@ func openTerminal() (master, slave *os.File, err error) {
 func (t *Terminal) Resize(tb testing.TB, rows, columns int) {
 	tb.Helper()
 	size := unix.Winsize{Row: uint16(rows), Col: uint16(columns)}
-	if err := unix.IoctlSetWinsize(int(t.master.Fd()), unix.TIOCSWINSZ, &size); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, unix.IoctlSetWinsize(int(t.master.Fd()), unix.TIOCSWINSZ, &size))
 }
 
 // Type presses keys.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 const (
@@ -29,9 +31,9 @@ func TestConfigs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"open": 0o644, "plain": 0o600} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(map[string]string{"open": "user:password", "plain": "password"}[name]), mode))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(map[string]string{"open": "user:password", "plain": "password"}[name]), mode))
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "more.yaml"), []byte(sleeps), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "more.yaml"), []byte(sleeps), 0o600))
 	for i, c := range []struct {
 		name, text string
 		code       int
@@ -78,7 +80,7 @@ func TestFilesThatAreNone(t *testing.T) {
 		runs(t, "check", "--config", c.file).wants(t, c.name, 2, c.file+": "+c.want)
 	}
 	file := write(t, "u.yaml", here+sleeps)
-	must(t, os.Chmod(file, 0o666))
+	must.OK(t, os.Chmod(file, 0o666))
 	refused := 2
 	if os.Geteuid() != 0 { // whom it gives no rights that others lack
 		refused = 0
@@ -89,6 +91,6 @@ func TestFilesThatAreNone(t *testing.T) {
 func TestAnotherUserNeedsRoot(t *testing.T) {
 	cmd := unprivileged(t, "check", "--config", write(t, "u.yaml", service("user: daemon")))
 	out, err := cmd.CombinedOutput()
-	must(t, err)
+	must.OK(t, err)
 	answer{0, string(out)}.wants(t, "user: daemon", 0, `services.a.user: only a supervisor that runs as root can run a program as "daemon" (on this machine)`)
 }

@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/child/journal"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // What a command line prints that cannot be obeyed. ZK is the server's address, and n1 runs the services a and b there.
@@ -118,15 +119,15 @@ func TestCommandLines(t *testing.T) {
 		{"an unknown host", http.MethodGet, "/", "status.example.com", "", 421, "add that name to http.hosts in the config, or ask by an IP address"},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), c.method, "http://"+web+c.path, strings.NewReader(c.body))
-		must(t, err)
+		must.OK(t, err)
 		if r.Header.Set("Authorization", c.token); c.code == 421 {
 			r.Host = c.token
 		}
 		answer, err := http.DefaultClient.Do(r)
-		must(t, err)
+		must.OK(t, err)
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		must(t, err)
+		must.OK(t, err)
 		if answer.StatusCode != c.code || !strings.Contains(strings.ReplaceAll(string(text), `\"`, `"`), c.want) || strings.Contains(string(text), "literal") {
 			t.Errorf("%s: %d %s", c.name, answer.StatusCode, text)
 		}

@@ -19,16 +19,10 @@ import (
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/itself"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestMain(m *testing.M) { itself.Main(m) }
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // answer is what a command printed on both outputs, and its exit code.
 type answer struct {
@@ -79,19 +73,19 @@ func unprivileged(t *testing.T, words ...string) *exec.Cmd {
 		return exec.Command(binary, words...)
 	}
 	dir, err := os.MkdirTemp("", "understudy-mistakes-")
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	must(t, os.Chmod(dir, 0o755))
+	must.OK(t, os.Chmod(dir, 0o755))
 	data, err := os.ReadFile(binary)
-	must(t, err)
+	must.OK(t, err)
 	binary = filepath.Join(dir, "understudy")
-	must(t, os.WriteFile(binary, data, 0o755))
-	must(t, os.Chmod(binary, 0o755))
+	must.OK(t, os.WriteFile(binary, data, 0o755))
+	must.OK(t, os.Chmod(binary, 0o755))
 	for i, word := range words {
 		if text, err := os.ReadFile(word); err == nil {
 			words[i] = filepath.Join(dir, filepath.Base(word))
-			must(t, os.WriteFile(words[i], text, 0o600))
-			must(t, os.Chown(words[i], nobody, nobody))
+			must.OK(t, os.WriteFile(words[i], text, 0o600))
+			must.OK(t, os.Chown(words[i], nobody, nobody))
 		}
 	}
 	cmd := exec.Command(binary, words...)
@@ -116,11 +110,11 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *started {
 	t.Helper()
 	s := &started{cmd, filepath.Join(t.TempDir(), "log")}
 	out, err := os.Create(s.log)
-	must(t, err)
+	must.OK(t, err)
 	s.cmd.Stdout, s.cmd.Stderr = out, out
 	s.cmd.Env = append(s.cmd.Environ(), keyfile.RunVariable+"="+notes(t))
-	must(t, s.cmd.Start())
-	must(t, out.Close())
+	must.OK(t, s.cmd.Start())
+	must.OK(t, out.Close())
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		_ = s.cmd.Wait()
@@ -137,14 +131,14 @@ func notes(t *testing.T) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(t.Name()))
 	dir := filepath.Join(os.Getenv(keyfile.RunVariable), strconv.FormatUint(h.Sum64(), 36))
-	must(t, os.MkdirAll(dir, 0o755))
+	must.OK(t, os.MkdirAll(dir, 0o755))
 	return dir
 }
 
 // said is all that it has logged.
 func (s *started) said(t *testing.T) string {
 	data, err := os.ReadFile(s.log)
-	must(t, err)
+	must.OK(t, err)
 	return string(bytes.ToValidUTF8(data, nil))
 }
 
@@ -177,8 +171,8 @@ func all(text string, words []string) bool {
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, l.Close())
+	must.OK(t, err)
+	must.OK(t, l.Close())
 	return l.Addr().String()
 }
 
@@ -186,7 +180,7 @@ func free(t *testing.T) string {
 func listens(t *testing.T, text string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -224,6 +218,6 @@ func server(t *testing.T) (addr string, dev *started) {
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(file, []byte(text), 0o600))
+	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }

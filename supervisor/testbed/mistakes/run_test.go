@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // fits waits until the status of a service has all the words, and until `status --check` has the exit code.
@@ -111,9 +112,9 @@ func TestTheClusterAndTheFile(t *testing.T) {
 	double, _ := run(t, server, "n1", endless) // the same name, elsewhere
 	double.logs(t, "a name that is taken", "another supervisor", "n1")
 
-	write := func(text string) { must(t, os.WriteFile(file, []byte(text), 0o600)) }
+	write := func(text string) { must.OK(t, os.WriteFile(file, []byte(text), 0o600)) }
 	was, err := os.ReadFile(file)
-	must(t, err)
+	must.OK(t, err)
 	for _, c := range []struct {
 		name, text  string // "" removes the file
 		log, status []string
@@ -131,9 +132,9 @@ func TestTheClusterAndTheFile(t *testing.T) {
 	} {
 		write(c.text)
 		if c.text == "" {
-			must(t, os.Remove(file))
+			must.OK(t, os.Remove(file))
 		}
-		must(t, n1.cmd.Process.Signal(syscall.SIGHUP))
+		must.OK(t, n1.cmd.Process.Signal(syscall.SIGHUP))
 		if c.log != nil {
 			n1.logs(t, c.name, c.log...)
 		}
@@ -141,11 +142,11 @@ func TestTheClusterAndTheFile(t *testing.T) {
 	}
 
 	conn, _, err := zk.Connect([]string{server}, 10*time.Second, zk.WithLogInfo(false))
-	must(t, err)
+	must.OK(t, err)
 	defer conn.Close()
-	must(t, conn.AddAuth("digest", []byte("other:secret")))
+	must.OK(t, conn.AddAuth("digest", []byte("other:secret")))
 	_, err = conn.Create("/others", nil, 0, zk.AuthACL(zk.PermAll))
-	must(t, err)
+	must.OK(t, err)
 	others := start(t, "run", "--zk", server, "--root", "/others", "--service", "c", "--", "sleep", "99")
 	others.logs(t, "znodes of other credentials", "[ERROR]", "not authenticated", "zookeeper.auth")
 
@@ -156,7 +157,7 @@ func TestTheClusterAndTheFile(t *testing.T) {
 
 	nowhere.logs(t, "a ZooKeeper that is not there", "[WARN]", "no ZooKeeper server", "connection refused", "no program is started on this node until one answers")
 	stood := kit.Stood(t)
-	must(t, dev.cmd.Process.Signal(syscall.SIGSTOP))
+	must.OK(t, dev.cmd.Process.Signal(syscall.SIGSTOP))
 	defer func() { _ = dev.cmd.Process.Signal(syscall.SIGCONT) }()
 	n1.logs(t, "a ZooKeeper that freezes", "[WARN]", "the ZooKeeper session is over", "ZooKeeper has acknowledged no write for too long")
 	const early = time.Second // a tenth of the session
@@ -172,9 +173,9 @@ func leftBehind(t *testing.T, conn *zk.Conn, service, node string) {
 	t.Helper()
 	folder := "/understudy/services/" + service
 	_, err := conn.Create(folder, nil, 0, zk.WorldACL(zk.PermAll))
-	must(t, err)
+	must.OK(t, err)
 	_, err = conn.Create(folder+"/ActiveBreadCrumb", []byte(`{"node": "`+node+`", "host": "`+node+`", "lease_ms": 2000, "since": "2020-01-01T00:00:00Z"}`), 0, zk.WorldACL(zk.PermAll))
-	must(t, err)
+	must.OK(t, err)
 }
 
 func TestWithoutRights(t *testing.T) {
@@ -195,7 +196,7 @@ func TestWithoutRights(t *testing.T) {
 // An alert tells what to do, and not only that something is wrong.
 func TestTheAlertOfTwoActiveNodes(t *testing.T) {
 	rules, err := exec.Command("grep", "-A12", "alert: UnderstudyTwoActive", "../../../examples/prometheus-rules.yml").Output()
-	must(t, err)
+	must.OK(t, err)
 	for _, word := range []string{"understudy status", "token", "stop understudy"} {
 		if !strings.Contains(string(rules), word) {
 			t.Errorf("it has no %q:\n%s", word, rules)

@@ -12,6 +12,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // watchBearers demands that two hosts never have an address at once.
@@ -49,8 +50,8 @@ func move(t *testing.T, needs string, web func(h *kit.Host, dir string) string) 
 	m.vip = vip
 	for _, h := range []*kit.Host{m.a, m.b} {
 		dir := filepath.Join(kit.Open(t, t.TempDir()), h.Name)
-		must(t, os.Mkdir(dir, 0o755))
-		must(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte(h.Name), 0o644))
+		must.OK(t, os.Mkdir(dir, 0o755))
+		must.OK(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte(h.Name), 0o644))
 		m.dirs[h.Name] = dir
 		priority := map[string]string{"a": "1", "b": "0"}[h.Name]
 		m.example(t, h, "unit.yaml", `[python3, -m, http.server, --bind, 192.0.2.10, "8080"]`, web(h, dir), "192.0.2.10", vip, "vip-and-web:", m.service+":", "working_dir: /srv", "working_dir: "+dir,
@@ -164,7 +165,7 @@ func (m *moving) reset(t *testing.T, h *kit.Host) {
 	nft(t, h, rules+"}\n}\n")
 	kit.Until(t, soon, "an answer of ZooKeeper's is refused", func() bool {
 		said, err := h.Command("nft", "list", "table", "inet", "break").CombinedOutput()
-		must(t, err)
+		must.OK(t, err)
 		return strings.Count(string(said), "packets 0 ") < len(m.Addrs())
 	})
 	nft(t, h, "delete table inet break\n")

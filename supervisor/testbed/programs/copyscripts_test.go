@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/config"
+	"understudy/supervisor/testbed/must"
 )
 
 // What a client writes in ZooKeeper, and what a server of his answers, reaches these scripts as data: here they run with programs that note
@@ -31,14 +32,14 @@ func newRigged(t *testing.T, answers map[string]string) rigged {
 	dir := t.TempDir()
 	r := rigged{dir: dir, data: filepath.Join(dir, "data")}
 	bin := filepath.Join(dir, "bin")
-	must(t, os.MkdirAll(filepath.Join(r.data, "base"), 0o700))
-	must(t, os.Mkdir(bin, 0o700))
+	must.OK(t, os.MkdirAll(filepath.Join(r.data, "base"), 0o700))
+	must.OK(t, os.Mkdir(bin, 0o700))
 	for name, text := range map[string]string{"PG_VERSION": "15\n", "postgresql.auto.conf": "# auto\n"} {
-		must(t, os.WriteFile(filepath.Join(r.data, name), []byte(text), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(r.data, name), []byte(text), 0o600))
 	}
 	for _, name := range []string{"psql", "pg_isready", "pg_controldata", "pg_rewind", "pg_basebackup", "postgres", "redis-cli", "mariadb", "mariadb-dump", "sleep"} {
 		note := `{ printf '%s\1' ` + name + ` "$@"; input=; case ` + name + ` in psql) input=$(cat);; esac; printf '%s\2' "$input"; } >>` + dir + "/notes\n"
-		must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+note+answers[name]+"\n"), 0o700))
+		must.OK(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+note+answers[name]+"\n"), 0o700))
 	}
 	r.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PGBIN="+bin, "PGDATA="+r.data, "PGCONFIG=", "UNDERSTUDY_NODE=b", "UNDERSTUDY_ACTIVE_NODE=a", "UNDERSTUDY_ACTIVE_HOST=a")
 	return r
@@ -77,7 +78,7 @@ const (
 func script(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(postgresScript)
-	must(t, err)
+	must.OK(t, err)
 	return path
 }
 
@@ -136,9 +137,9 @@ func TestPostgreSQLsScriptClonesAPrimaryAlone(t *testing.T) {
 func TestPostgreSQLsScriptClonesNoCopyOfWhichAPartIsElsewhere(t *testing.T) {
 	for _, part := range []string{"pg_wal", "pg_tblspc/16385", ""} {
 		r := newRigged(t, map[string]string{"psql": `case "$*" in *"-d host="*) echo f;; esac`, "pg_isready": nobodyListen})
-		must(t, os.Mkdir(filepath.Join(r.data, "pg_tblspc"), 0o700))
+		must.OK(t, os.Mkdir(filepath.Join(r.data, "pg_tblspc"), 0o700))
 		if part != "" {
-			must(t, os.Symlink(t.TempDir(), filepath.Join(r.data, part)))
+			must.OK(t, os.Symlink(t.TempDir(), filepath.Join(r.data, part)))
 		}
 		out, code, given := r.run(t, "10.0.0.2", "sh", script(t), "reclone")
 		_, err := os.Stat(filepath.Join(r.data, "PG_VERSION"))
@@ -206,7 +207,7 @@ func TestPostgreSQLsScriptRewindsOnlyWhatHasGoneAnotherWay(t *testing.T) {
 		r := newRigged(t, map[string]string{"psql": honestPsql, "pg_isready": nobodyListen, "pg_controldata": c.state})
 		for file, text := range map[string]string{"backup_label": c.label, "started_label": c.started} {
 			if text != "" {
-				must(t, os.WriteFile(filepath.Join(r.data, file), []byte(text), 0o600))
+				must.OK(t, os.WriteFile(filepath.Join(r.data, file), []byte(text), 0o600))
 			}
 		}
 		_, code, given := r.run(t, "10.0.0.2", "sh", script(t), "prepare")
@@ -214,7 +215,7 @@ func TestPostgreSQLsScriptRewindsOnlyWhatHasGoneAnotherWay(t *testing.T) {
 			return slices.ContainsFunc(given, func(call []string) bool { return call[0] == program })
 		}
 		auto, err := os.ReadFile(filepath.Join(r.data, "postgresql.auto.conf"))
-		must(t, err)
+		must.OK(t, err)
 		sets := `primary_conninfo = 'host=''10.0.0.2'' port=''5432'' user=''postgres'' connect_timeout=3 sslmode=require channel_binding=require application_name=''b'''` + "\n"
 		if code != c.code || ran("pg_rewind") != c.rewinds || !c.rewinds && ran("postgres") || (code == 0 && !c.rewinds) != strings.HasSuffix(string(auto), sets) {
 			t.Errorf("%s: it ended with %d, %q, %s", name, code, given, auto)
@@ -226,7 +227,7 @@ func TestPostgreSQLsScriptRewindsOnlyWhatHasGoneAnotherWay(t *testing.T) {
 func replicatedIn(t *testing.T, file, service string) *config.Replicated {
 	t.Helper()
 	read := config.Read(filepath.Join("../../../examples", file), "db-1")
-	must(t, read.Err())
+	must.OK(t, read.Err())
 	r := read.Config.Services[service].Replicated
 	if r.Address == "" || len(r.Others) != 2 {
 		t.Errorf("%s gives the addresses %q and %v", file, r.Address, r.Others)
@@ -256,7 +257,7 @@ func TestNoRogueAddressIsMoreThanAnAddressToTheExampleOfRedis(t *testing.T) {
 // What would be a part of SQL is no address to the example of MariaDB, and then it does nothing.
 func TestNoRogueAddressReachesTheExampleOfMariaDB(t *testing.T) {
 	path, err := filepath.Abs("../../../examples/mariadb-copy.sh")
-	must(t, err)
+	must.OK(t, err)
 	for _, address := range rogueAddresses {
 		for _, command := range []string{"position", "follow", "reclone"} {
 			r := newRigged(t, nil)

@@ -10,24 +10,25 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // through runs the example's HAProxy before the copies, on a host of its own, and returns where it listens, less the port.
 func (r *trio) through(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../examples/haproxy-replicated.cfg")
-	must(t, err)
+	must.OK(t, err)
 	front := r.Lab.Host(t, "client")
 	swaps := []string{"127.0.0.1:", front.Addr + ":"}
 	for i, h := range r.hosts {
 		swaps = append(swaps, fmt.Sprintf("10.0.0.%d:", i+1), h.Addr+":")
 	}
 	file := filepath.Join(t.TempDir(), "haproxy.cfg")
-	must(t, os.WriteFile(file, []byte(strings.NewReplacer(swaps...).Replace(string(text))), 0o644))
+	must.OK(t, os.WriteFile(file, []byte(strings.NewReplacer(swaps...).Replace(string(text))), 0o644))
 	r.beside(t, front, "/usr/sbin/haproxy", "-db", "-f", file)
 
 	recipes, err := os.ReadFile("../../../docs/recipes.md")
-	must(t, err)
+	must.OK(t, err)
 	_, rest, _ := strings.Cut(string(recipes), "```ini\n")
 	conf, _, ok := strings.Cut(rest, "```\n")
 	if !ok || !strings.Contains(conf, "127.0.0.1 port=5000") {
@@ -35,10 +36,10 @@ func (r *trio) through(t *testing.T) string {
 	}
 	dir := kit.Open(t, t.TempDir())
 	users := filepath.Join(dir, "users")
-	must(t, os.WriteFile(users, []byte("\"postgres\" \"\"\n"), 0o644))
+	must.OK(t, os.WriteFile(users, []byte("\"postgres\" \"\"\n"), 0o644))
 	file = filepath.Join(dir, "pgbouncer.ini")
 	conf = strings.Replace(strings.Replace(conf, "shop =", "postgres =", 1), "127.0.0.1", front.Addr, 1)
-	must(t, os.WriteFile(file, []byte(conf+"listen_addr = "+front.Addr+"\nauth_type = trust\nauth_file = "+users+"\nunix_socket_dir =\n"), 0o644))
+	must.OK(t, os.WriteFile(file, []byte(conf+"listen_addr = "+front.Addr+"\nauth_type = trust\nauth_file = "+users+"\nunix_socket_dir =\n"), 0o644))
 	r.beside(t, front, "setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "/usr/sbin/pgbouncer", "-q", file)
 	return front.Addr
 }
@@ -48,7 +49,7 @@ func (r *trio) beside(t *testing.T, h *kit.Host, words ...string) {
 	t.Helper()
 	cmd := h.Command(words[0], words[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	must(t, cmd.Start())
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -12,6 +12,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // drbd is a folder of scripts that stand for DRBD, a server and a power switch. As the real ones do they refuse a second Primary, and to make
@@ -32,10 +33,10 @@ note "$1"`,
 node=$UNDERSTUDY_TARGET_NODE; note off`,
 	} {
 		head := "#!/bin/sh\nhere=" + dir + "\nnode=$UNDERSTUDY_NODE\nread -r mounted <\"$here/mounted.$node\"\nnote() { echo \"$node $1\" >>\"$here/log\"; }\n"
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(head+text+"\n"), 0o755))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(head+text+"\n"), 0o755))
 	}
 	for node, file := range d.mounted {
-		must(t, os.WriteFile(filepath.Join(dir, "mounted."+node), []byte(file+"\n"), 0o644))
+		must.OK(t, os.WriteFile(filepath.Join(dir, "mounted."+node), []byte(file+"\n"), 0o644))
 	}
 	return dir
 }
@@ -57,11 +58,11 @@ func TestAFileSystemOnDRBDIsPrimaryOnOneHost(t *testing.T) {
 	follows := func(lines ...string) {
 		t.Helper()
 		text, err := os.ReadFile(log)
-		must(t, err)
+		must.OK(t, err)
 		if got := strings.Split(strings.TrimSpace(string(text)), "\n"); !slices.Equal(got, lines) {
 			t.Fatalf("what was done: %q, not %q", got, lines)
 		}
-		must(t, os.Truncate(log, 0))
+		must.OK(t, os.Truncate(log, 0))
 	}
 	watchBearers(t, vip, s.a, s.b)
 	s.start(t, s.a)
@@ -82,7 +83,7 @@ func TestAFileSystemOnDRBDIsPrimaryOnOneHost(t *testing.T) {
 func cronLine(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/recipes.md")
-	must(t, err)
+	must.OK(t, err)
 	line := regexp.MustCompile("<!-- typed: cron -->\n```\n(?:\\S+ ){6}(.*)\n```\n").FindSubmatch(page)
 	if line == nil {
 		t.Fatal("docs/recipes.md has no crontab")
@@ -104,11 +105,11 @@ func (s *set) cron(t *testing.T, h *kit.Host, job string) func() (out string, co
 		line = strings.Replace(line, swap[0], swap[1], 1)
 	}
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	must(t, err)
+	must.OK(t, err)
 	defer log.Close()
 	cmd := h.Command("sh", "-c", "exec "+line)
 	cmd.Stdout, cmd.Stderr = log, log
-	must(t, cmd.Start())
+	must.OK(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // the exit code is read from ProcessState
@@ -129,7 +130,7 @@ func (s *set) cron(t *testing.T, h *kit.Host, job string) func() (out string, co
 			}
 		})
 		out, err := os.ReadFile(log.Name())
-		must(t, err)
+		must.OK(t, err)
 		return string(out), cmd.ProcessState.ExitCode()
 	}
 }
@@ -139,14 +140,14 @@ func TestACronJobRunsOnOneHost(t *testing.T) {
 	s, _ := recipe(t, "nightly")
 	dir := kit.Open(t, t.TempDir())
 	job := filepath.Join(dir, "job")
-	must(t, os.WriteFile(job, []byte("#!/bin/sh\necho ran >>"+dir+"/ran\nexit 7\n"), 0o755))
-	must(t, exec.Command("mkfifo", job+".sleep").Run()) // who reads it sleeps until it is written to
+	must.OK(t, os.WriteFile(job, []byte("#!/bin/sh\necho ran >>"+dir+"/ran\nexit 7\n"), 0o755))
+	must.OK(t, exec.Command("mkfifo", job+".sleep").Run()) // who reads it sleeps until it is written to
 	first := s.cron(t, s.a, job)
 	kit.Until(t, soon, "the job has run", func() bool { _, err := os.Stat(dir + "/ran"); return err == nil })
 	if out, code := s.cron(t, s.b, job)(); code != 75 || !strings.Contains(out, "it is active on a") {
 		t.Errorf("on b: exit code %d: %s", code, out)
 	}
-	must(t, os.WriteFile(job+".sleep", nil, 0))
+	must.OK(t, os.WriteFile(job+".sleep", nil, 0))
 	if out, code := first(); code != 7 {
 		t.Errorf("on a: exit code %d: %s", code, out)
 	}

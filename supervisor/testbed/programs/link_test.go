@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // withoutLink bounds the outage that a host's own link makes: a second until it counts, and a switchover.
@@ -94,7 +95,7 @@ func (s *set) linked(t *testing.T, vip string) {
 		dir := kit.Open(t, t.TempDir())
 		conf := writeNginx(t, dir, "8080", "return 200 "+h.Name)
 		s.files[h.Name] = filepath.Join(dir, h.Name+".yaml")
-		must(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
+		must.OK(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
 zookeeper: {servers: [%s], root: %s, lease: %v}
 services:
   %s:

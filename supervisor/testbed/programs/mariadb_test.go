@@ -19,6 +19,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 const mariaPassword = "long-and-secret"
@@ -143,12 +144,12 @@ func mariaTrio(t *testing.T) *trio {
 	_, uid, gid := kit.Share(t, "mysql")
 	own := func(path, text string, mode os.FileMode) string {
 		t.Helper()
-		must(t, os.WriteFile(path, []byte(text), mode))
-		must(t, os.Chown(path, uid, gid))
+		must.OK(t, os.WriteFile(path, []byte(text), mode))
+		must.OK(t, os.Chown(path, uid, gid))
 		return path
 	}
 	script, err := os.ReadFile("../../../examples/mariadb-copy.sh")
-	must(t, err)
+	must.OK(t, err)
 	file := own(filepath.Join(dir, "mariadb-copy.sh"), string(script), 0o755)
 	conf := own(filepath.Join(dir, "my.cnf"), "[mariadbd]\nbind-address = 0.0.0.0\nskip-name-resolve\ninnodb_buffer_pool_size = 16M\ninnodb_log_file_size = 8M\n", 0o644)
 	secret := own(filepath.Join(dir, "mariadb.env"), "REPLICA_PASSWORD="+mariaPassword+"\n", 0o600)
@@ -167,7 +168,7 @@ func mariaTrio(t *testing.T) *trio {
 		"/usr/sbin/mariadbd", "--defaults-file="+conf, "--bootstrap", "--datadir="+first)
 	for _, h := range r.hosts {
 		data := r.dirs[h.Name]
-		must(t, os.Chown(filepath.Dir(data), uid, gid)) // as /var/lib is not, but the dump needs a place
+		must.OK(t, os.Chown(filepath.Dir(data), uid, gid)) // as /var/lib is not, but the dump needs a place
 		if data != first {
 			if out, err := exec.Command("cp", "-a", first+"/.", data).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)

@@ -14,6 +14,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // disk is one file system that each host reaches by a block device of its own, as a disk on a storage network. The kernel takes the devices
@@ -28,9 +29,9 @@ func newDisk(t *testing.T, kind string, hosts ...*kit.Host) *disk {
 	t.Helper()
 	d := &disk{map[string]string{}, map[string]string{}, filepath.Join(kit.Open(t, t.TempDir()), "data")}
 	image := d.dir + ".image"
-	must(t, os.Mkdir(d.dir, 0o755))
-	must(t, os.WriteFile(image, nil, 0o600))
-	must(t, os.Truncate(image, 320<<20)) // XFS refuses smaller ones
+	must.OK(t, os.Mkdir(d.dir, 0o755))
+	must.OK(t, os.WriteFile(image, nil, 0o600))
+	must.OK(t, os.Truncate(image, 320<<20)) // XFS refuses smaller ones
 	said(t, exec.Command("mkfs."+kind, "-q", image))
 	for _, h := range hosts {
 		device := said(t, exec.Command("losetup", "--find", "--show", image))
@@ -83,7 +84,7 @@ func inside(sup *kit.Supervisor, words ...string) *exec.Cmd {
 // outlive starts a command that runs until the test ends.
 func outlive(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	must(t, cmd.Start())
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
@@ -98,7 +99,7 @@ func TestAFileSystemMovesWithItsService(t *testing.T) {
 	d := newDisk(t, "xfs", s.a, s.b)
 	for _, h := range s.hosts() {
 		s.files[h.Name] = filepath.Join(kit.Open(t, t.TempDir()), h.Name+".yaml")
-		must(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
+		must.OK(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
 zookeeper: {servers: [%s], root: %s, lease: %v}
 services:
   %s:
@@ -161,7 +162,7 @@ services:
 		m, _ := s.Member(s.service, "b")
 		return strings.HasPrefix(m.Why, why)
 	})
-	must(t, stranger.Process.Kill())
+	must.OK(t, stranger.Process.Kill())
 	runs("not busy any more", s.a)
 }
 
@@ -170,10 +171,10 @@ func remote(t *testing.T, limit time.Duration) (s *set, dir string) {
 	t.Helper()
 	s, _ = recipe(t, "remote")
 	dir = filepath.Join(kit.Open(t, t.TempDir()), "data")
-	must(t, os.Mkdir(dir, 0o755))
+	must.OK(t, os.Mkdir(dir, 0o755))
 	for _, h := range s.hosts() {
 		s.files[h.Name] = filepath.Join(kit.Open(t, t.TempDir()), h.Name+".yaml")
-		must(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
+		must.OK(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
 zookeeper: {servers: [%s], root: %s, lease: %v}
 services:
   %s:
@@ -190,9 +191,9 @@ services:
 func (s *set) helped(t *testing.T, h *kit.Host, script string) *kit.Supervisor {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "mount.remote"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "mount.remote"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	at, err := filepath.EvalSymlinks("/sbin")
-	must(t, err)
+	must.OK(t, err)
 	sup := h.UnderstudyAt(t, "/bin/sh", "-ec", fmt.Sprintf(`mount -t overlay overlay -o lowerdir=%s:%s %[2]s; exec "$0" run --config "$1"`, dir, at), kit.UnderstudyBinary(t), s.files[h.Name])
 	s.started = append(s.started, sup)
 	return sup
@@ -216,7 +217,7 @@ func TestAFileSystemWhoseServerIsGoneIsUnmounted(t *testing.T) {
 	outlive(t, left)
 	mounted := func() bool {
 		table, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", left.Process.Pid))
-		must(t, err)
+		must.OK(t, err)
 		return strings.Contains(string(table), " "+dir+" ")
 	}
 	kit.Until(t, soon, "it is mounted", mounted)

@@ -12,6 +12,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // writeNginx writes a host's configuration of nginx, and puts it in place as a whole.
@@ -32,8 +33,8 @@ http {
 	}
 }
 `, dir, port, answer)
-	must(t, os.WriteFile(path+".new", []byte(text), 0o644))
-	must(t, os.Rename(path+".new", path))
+	must.OK(t, os.WriteFile(path+".new", []byte(text), 0o644))
+	must.OK(t, os.Rename(path+".new", path))
 	return path
 }
 
@@ -46,7 +47,7 @@ func TestNginxIsReloadedAndHandedOverWithoutBreakingOff(t *testing.T) {
 			"interval: 5s, timeout: 2s", "interval: 500ms, timeout: 500ms", "stop_timeout: 10s", "stop_timeout: 4s")
 	}
 	const long = 128 << 10 // the first half is sent at once, the second one takes a second
-	must(t, os.WriteFile(filepath.Join(dirs[s.a], "long"), make([]byte, long), 0o644))
+	must.OK(t, os.WriteFile(filepath.Join(dirs[s.a], "long"), make([]byte, long), 0o644))
 	client := &http.Client{Timeout: soon, Transport: &http.Transport{DisableKeepAlives: true}}
 	answers := func(h *kit.Host, want string) {
 		t.Helper()
@@ -98,7 +99,7 @@ func TestNginxIsReloadedAndHandedOverWithoutBreakingOff(t *testing.T) {
 func stoppedWhileAnswering(t *testing.T, active *kit.Supervisor, client *http.Client, url string, long int) {
 	t.Helper()
 	r, err := client.Get(url)
-	must(t, err)
+	must.OK(t, err)
 	defer r.Body.Close()
 	began := time.Now()
 	active.Signal(syscall.SIGTERM)
@@ -115,9 +116,9 @@ func stoppedWhileAnswering(t *testing.T, active *kit.Supervisor, client *http.Cl
 func pidIn(t *testing.T, dir string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "nginx.pid"))
-	must(t, err)
+	must.OK(t, err)
 	var pid int
 	_, err = fmt.Sscan(string(text), &pid)
-	must(t, err)
+	must.OK(t, err)
 	return pid
 }

@@ -13,6 +13,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // postmasters are the servers of a data directory, without what they forked. What they forked may end meanwhile: each is asked
@@ -45,7 +46,7 @@ func TestNothingThatPostgreSQLAcknowledgedIsLost(t *testing.T) {
 	add(t, filepath.Join(data, "pg_hba.conf"), "\nhost all all 10.0.0.0/8 trust\n")
 	// The power switch of a host: it ends what has its data directory open.
 	off := filepath.Join(dir, "power-off-host")
-	must(t, os.WriteFile(off, []byte(`#!/bin/sh
+	must.OK(t, os.WriteFile(off, []byte(`#!/bin/sh
 for p in /proc/[0-9]*; do [ "$(readlink "$p/cwd")" != `+data+` ] || kill -9 "${p##*/}"; done
 echo "$UNDERSTUDY_TARGET_NODE" >>`+off+`.log
 `), 0o755))
@@ -69,7 +70,7 @@ echo "$UNDERSTUDY_TARGET_NODE" >>`+off+`.log
 func add(t *testing.T, file, text string) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
-	must(t, err)
+	must.OK(t, err)
 	_, err = f.WriteString(text)
-	must(t, errors.Join(err, f.Close()))
+	must.OK(t, errors.Join(err, f.Close()))
 }

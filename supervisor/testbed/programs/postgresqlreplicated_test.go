@@ -16,6 +16,7 @@ import (
 	"understudy/supervisor/testbed/keytest"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // walOf is how far a copy's data goes; 0: it does not answer.
@@ -45,15 +46,15 @@ func postgresTrio(t *testing.T) *trio {
 	}, filepath.Join(bin, "pg_rewind"))
 	dir := kit.Open(t, t.TempDir())
 	example, err := os.ReadFile("../../../examples/postgresql-replicated.yaml")
-	must(t, err)
+	must.OK(t, err)
 	synchronous := regexp.MustCompile(`synchronous_standby_names = '[^']*'`).FindString(string(example))
 	for i, h := range r.hosts {
 		synchronous = strings.ReplaceAll(synchronous, fmt.Sprint("db-", i+1), h.Name)
 	}
 	script, err := os.ReadFile("../../../examples/postgresql-copy.sh")
-	must(t, err)
+	must.OK(t, err)
 	copies := filepath.Join(dir, "postgresql-copy.sh")
-	must(t, os.WriteFile(copies, script, 0o755))
+	must.OK(t, os.WriteFile(copies, script, 0o755))
 	_, uid, gid := kit.Share(t, "postgres")
 	as := func(words ...string) {
 		t.Helper()
@@ -68,8 +69,8 @@ func postgresTrio(t *testing.T) *trio {
 	keys.Sign(t, "server", nil)
 	own := func(path, text string) string {
 		t.Helper()
-		must(t, os.WriteFile(path, []byte(text), 0o600))
-		must(t, os.Chown(path, uid, gid))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		must.OK(t, os.Chown(path, uid, gid))
 		return path
 	}
 	const password = "long and secret"
@@ -77,7 +78,7 @@ func postgresTrio(t *testing.T) *trio {
 	passfile := own(filepath.Join(dir, "passfile"), "*:5432:*:postgres:"+password+"\n")
 	for _, name := range []string{"server", "server-key"} {
 		text, err := os.ReadFile(keys.File(name))
-		must(t, err)
+		must.OK(t, err)
 		own(filepath.Join(first, name), string(text))
 	}
 	conf := []string{
@@ -89,7 +90,7 @@ func postgresTrio(t *testing.T) *trio {
 	add(t, filepath.Join(first, "pg_hba.conf"), "\nhostssl all,replication all 10.0.0.0/8 scram-sha-256\nhostnossl all all 10.0.0.0/8 trust\n") // who writes here knows no TLS
 	for _, h := range r.hosts {
 		data := r.dirs[h.Name]
-		must(t, os.Chown(filepath.Dir(data), uid, gid)) // as /var/lib/postgresql/15 is the user's
+		must.OK(t, os.Chown(filepath.Dir(data), uid, gid)) // as /var/lib/postgresql/15 is the user's
 		if data != first {
 			if out, err := exec.Command("cp", "-a", first+"/.", data).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -169,8 +170,8 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	// A copy that has lost a part of its data cannot be rewound, and is made anew.
 	lost := r.others(p)[0]
 	r.sups[lost.Name].Stop(t)
-	must(t, os.RemoveAll(filepath.Join(r.dirs[lost.Name], "global")))
-	must(t, os.Remove(filepath.Join(r.dirs[lost.Name], "PG_VERSION")))
+	must.OK(t, os.RemoveAll(filepath.Join(r.dirs[lost.Name], "global")))
+	must.OK(t, os.Remove(filepath.Join(r.dirs[lost.Name], "PG_VERSION")))
 	r.up(t, lost)
 	r.primary(t)
 	if !r.sups[lost.Name].Says(cloned) {
@@ -191,10 +192,10 @@ func TestABaseBackupJoinsTheCopiesOfPostgreSQL(t *testing.T) {
 		r.sups[h.Name].Stop(t)
 		data := r.dirs[h.Name]
 		files, err := filepath.Glob(filepath.Join(r.kept, "*.copy"))
-		must(t, err)
+		must.OK(t, err)
 		for _, file := range files {
 			if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), `"node":"`+h.Name+`"`) {
-				must(t, os.Remove(file))
+				must.OK(t, os.Remove(file))
 			}
 		}
 		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
@@ -228,7 +229,7 @@ func TestABackupToolIsNoCopyOfPostgreSQL(t *testing.T) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_receivewal")
 	tool := p.Command(slices.Max(found), "--synchronous", "--no-loop", "-D", dir, "-d", "host="+p.Addr+" user=postgres sslmode=require")
 	tool.Env = append(os.Environ(), "PGPASSWORD=long and secret", "HOME=/")
-	must(t, tool.Start())
+	must.OK(t, tool.Start())
 	t.Cleanup(func() {
 		_ = tool.Process.Kill()
 		_ = tool.Wait()

@@ -18,6 +18,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -79,7 +80,7 @@ func newSet(t *testing.T, service string, needs ...string) *set {
 func (s *set) example(t *testing.T, h *kit.Host, name string, swaps ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", name))
-	must(t, err)
+	must.OK(t, err)
 	swaps = append(swaps, "\nservices:\n", fmt.Sprintf("\nnode: %s\ndefaults: {grace_delay: %v}\nservices:\n", h.Name, grace))
 	config := string(text)
 	if !mayRaise(t) {
@@ -99,7 +100,7 @@ func (s *set) example(t *testing.T, h *kit.Host, name string, swaps ...string) {
 	after = strings.Replace(after, "  lease: 3s", "  # lease: 3s", 1)
 	config = fmt.Sprintf("%s  servers: [%s]\n  root: %s\n  lease: %v\n%s", before, strings.Join(s.Servers, ", "), s.root, session/2, after)
 	path := filepath.Join(kit.Open(t, t.TempDir()), h.Name+".yaml")
-	must(t, os.WriteFile(path, []byte(config), 0o644))
+	must.OK(t, os.WriteFile(path, []byte(config), 0o644))
 	r := h.Ask(t, "check", "--config", path)
 	for line := range strings.Lines(r.Out + r.Err) {
 		// Debian's package enables a unit of the same program. It runs on none of the hosts here.
@@ -116,9 +117,9 @@ func (s *set) calm(t *testing.T) {
 	t.Helper()
 	for _, path := range s.files {
 		text, err := os.ReadFile(path)
-		must(t, err)
+		must.OK(t, err)
 		config := strings.Replace(string(text), fmt.Sprint("lease: ", session/2), fmt.Sprint("lease: ", kit.Calm/2), 1)
-		must(t, os.WriteFile(path, []byte(config), 0o644))
+		must.OK(t, os.WriteFile(path, []byte(config), 0o644))
 	}
 }
 
@@ -126,11 +127,11 @@ func (s *set) calm(t *testing.T) {
 func mayRaise(t *testing.T) bool {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
-	must(t, err)
+	must.OK(t, err)
 	_, rest, _ := strings.Cut(string(status), "\nCapEff:")
 	var caps uint64
 	_, err = fmt.Sscanf(strings.TrimSpace(rest), "%x", &caps)
-	must(t, err)
+	must.OK(t, err)
 	return caps&(1<<unix.CAP_SYS_RESOURCE) != 0
 }
 
@@ -162,12 +163,5 @@ func (s *set) order(t *testing.T, words ...string) {
 	words = append(words, "--zk", strings.Join(s.Servers, ","), "--root", s.root)
 	if r := s.a.Ask(t, words...); r.Code != 0 {
 		t.Fatalf("%v: exit code %d: %s%s", words, r.Code, r.Out, r.Err)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // The recipes of docs/recipes.md: each example as it stands, less its paths and addresses, moves on order and when its host stops.
@@ -54,7 +55,7 @@ func TestHAProxyMovesWithItsAddress(t *testing.T) {
 	s, vip := recipe(t, "front", "ip", "/usr/sbin/haproxy")
 	conf := filepath.Join(kit.Open(t, t.TempDir()), "haproxy.cfg")
 	write := func(answer string) {
-		must(t, os.WriteFile(conf, fmt.Appendf(nil, `defaults
+		must.OK(t, os.WriteFile(conf, fmt.Appendf(nil, `defaults
 	mode http
 	timeout connect 1s
 	timeout client 5s
@@ -84,10 +85,10 @@ func TestTheAddressOfAPrometheusPairIsWhereOneIsReady(t *testing.T) {
 	need.These(t, "prometheus")
 	s, vip := recipe(t, "prometheus-address", "ip", "prometheus", "curl")
 	conf := filepath.Join(kit.Open(t, t.TempDir()), "prometheus.yml")
-	must(t, os.WriteFile(conf, []byte("scrape_configs: []\n"), 0o644))
+	must.OK(t, os.WriteFile(conf, []byte("scrape_configs: []\n"), 0o644))
 	serve := func(h *kit.Host) *exec.Cmd {
 		cmd := h.Command("prometheus", "--config.file", conf, "--storage.tsdb.path", t.TempDir(), "--web.listen-address", "0.0.0.0:9090", "--log.level", "error")
-		must(t, cmd.Start())
+		must.OK(t, cmd.Start())
 		t.Cleanup(func() {
 			_ = cmd.Process.Kill() // it may have been killed
 			_ = cmd.Wait()
@@ -117,7 +118,7 @@ func TestTheAddressOfAPrometheusPairIsWhereOneIsReady(t *testing.T) {
 	answers()
 	serve(s.b)
 	s.role(t, s.b, "standby")
-	must(t, first.Process.Kill())
+	must.OK(t, first.Process.Kill())
 	s.role(t, s.b, "active")
 	answers()
 	serve(s.a)
@@ -129,10 +130,10 @@ func TestCeleryBeatMoves(t *testing.T) {
 	s, _ := recipe(t, "celery-beat")
 	app, sent := kit.Open(t, t.TempDir()), filepath.Join(kit.Open(t, t.TempDir()), "sent")
 	for _, dir := range []string{sent, sent + ".control"} {
-		must(t, os.Mkdir(dir, 0o777))
-		must(t, os.Chmod(dir, 0o777)) // whatever the umask is
+		must.OK(t, os.Mkdir(dir, 0o777))
+		must.OK(t, os.Chmod(dir, 0o777)) // whatever the umask is
 	}
-	must(t, os.WriteFile(filepath.Join(app, "app.py"), fmt.Appendf(nil, `import celery
+	must.OK(t, os.WriteFile(filepath.Join(app, "app.py"), fmt.Appendf(nil, `import celery
 
 app = celery.Celery(broker="filesystem://")
 app.conf.broker_transport_options = {"data_folder_in": %[1]q, "data_folder_out": %[1]q, "control_folder": %[2]q}
@@ -140,8 +141,8 @@ app.conf.beat_schedule = {"tick": {"task": "tick", "schedule": 0.2}}
 `, sent, sent+".control"), 0o644))
 	for _, h := range s.hosts() {
 		dir := filepath.Join(kit.Open(t, t.TempDir()), "kept")
-		must(t, os.Mkdir(dir, 0o777))
-		must(t, os.Chmod(dir, 0o777))
+		must.OK(t, os.Mkdir(dir, 0o777))
+		must.OK(t, os.Chmod(dir, 0o777))
 		s.example(t, h, "celery-beat.yaml", "  celery-beat:", "  "+s.service+":", "user: celery", "user: nobody", "/srv/app", app,
 			"/var/lib/celery", dir, "[/usr/bin/celery, ", "[/usr/bin/python3, -m, celery, ")
 	}
@@ -163,14 +164,14 @@ func TestAJavaDaemonMoves(t *testing.T) {
 	s, _ := recipe(t, "billing", "/usr/bin/java")
 	for _, h := range s.hosts() {
 		dir := kit.Open(t, t.TempDir())
-		must(t, os.Chmod(dir, 0o777))
+		must.OK(t, os.Chmod(dir, 0o777))
 		s.example(t, h, "java.yaml", "  billing:", "  "+s.service+":", "user: billing", "user: nobody", "working_dir: /opt/billing", "working_dir: "+dir, "512m", "32m",
 			"-jar, /opt/billing/billing.jar", "-Dzookeeper.admin.enableServer=false, -cp, '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar', "+
 				"org.apache.zookeeper.server.ZooKeeperServerMain, '8080', "+dir)
 	}
 	s.takeTurns(t, func(on *kit.Host) {
 		conn, err := watch.DialFrom(on)(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", "8080"))
-		must(t, err) // it is ready
+		must.OK(t, err) // it is ready
 		conn.Close()
 		other := s.hosts()[map[string]int{"a": 1, "b": 0}[on.Name]]
 		if conn, err := watch.DialFrom(other)(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", "8080")); err == nil {

@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestNothingThatRedisAcknowledgedIsLost(t *testing.T) {
@@ -19,7 +20,7 @@ func TestNothingThatRedisAcknowledgedIsLost(t *testing.T) {
 	conf := filepath.Join(filepath.Dir(dir), "redis.conf")
 	lines := []string{"include /etc/redis/redis.conf", "bind 0.0.0.0", "protected-mode no", "dir " + dir, "appendfsync always",
 		"logfile " + dir + "/log", "pidfile " + dir + "/pid", ""}
-	must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")), 0o644))
+	must.OK(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")), 0o644))
 	for _, h := range []*kit.Host{s.a, s.b} {
 		s.example(t, h, "redis.yaml", "/etc/redis/redis.conf", conf, "/var/lib/redis", dir)
 	}

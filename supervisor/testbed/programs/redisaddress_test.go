@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // P2: the address of a replicated service is on one host at most, and whoever asks there asks the primary.
@@ -19,8 +20,8 @@ func TestTheAddressOfReplicatedRedisIsThePrimarys(t *testing.T) {
 	vip := r.a.Addr[:strings.LastIndex(r.a.Addr, ".")+1] + fmt.Sprint(200+count.Add(1))
 	for _, file := range r.files {
 		text, err := os.ReadFile(file)
-		must(t, err)
-		must(t, os.WriteFile(file, []byte(strings.Replace(string(text), "    stop_timeout:", "    address: "+vip+"\n    stop_timeout:", 1)), 0o644))
+		must.OK(t, err)
+		must.OK(t, os.WriteFile(file, []byte(strings.Replace(string(text), "    stop_timeout:", "    address: "+vip+"\n    stop_timeout:", 1)), 0o644))
 	}
 	for i, h := range r.hosts {
 		for _, other := range r.hosts[i+1:] {

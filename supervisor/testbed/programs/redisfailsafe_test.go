@@ -12,19 +12,20 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // The whole of ZooKeeper is gone for three sessions. With failsafe a healthy primary takes writes all the time, and its followers follow.
 func TestAPrimaryOfRedisGoesOnWithoutZooKeeper(t *testing.T) {
 	r := redisTrio(t)
 	secret := filepath.Join(kit.Open(t, t.TempDir()), "agent.secret")
-	must(t, os.WriteFile(secret, []byte("a secret that all of them share\n"), 0o600))
+	must.OK(t, os.WriteFile(secret, []byte("a secret that all of them share\n"), 0o600))
 	for _, h := range r.hosts {
 		text, err := os.ReadFile(r.files[h.Name])
-		must(t, err)
+		must.OK(t, err)
 		agent := fmt.Sprintf("fencing: {agent: {listen: %q, secret_file: %q}}\nservices:\n", h.Addr+":8438", secret)
 		config := strings.NewReplacer("\nservices:\n", "\n"+agent, "    stop_timeout:", "    on_zookeeper_loss: failsafe\n    stop_timeout:").Replace(string(text))
-		must(t, os.WriteFile(r.files[h.Name], []byte(config), 0o644))
+		must.OK(t, os.WriteFile(r.files[h.Name], []byte(config), 0o644))
 	}
 	p := r.begin(t)
 	kit.Until(t, soon, "the record lists the others", func() bool {
@@ -34,7 +35,7 @@ func TestAPrimaryOfRedisGoesOnWithoutZooKeeper(t *testing.T) {
 	})
 	before := r.heads(p)
 	r.l.Longest()
-	must(t, r.ZK.Kill(0))
+	must.OK(t, r.ZK.Kill(0))
 	away := time.After(3 * session)
 	kit.Until(t, soon, "it is told", func() bool { return r.sups[p.Name].Says("failsafe", r.service) })
 	<-away
@@ -43,7 +44,7 @@ func TestAPrimaryOfRedisGoesOnWithoutZooKeeper(t *testing.T) {
 			t.Errorf("%s does not follow %s: %v", h.Name, p.Name, err)
 		}
 	}
-	must(t, r.ZK.StartServer(0))
+	must.OK(t, r.ZK.StartServer(0))
 	r.Ready(t)
 	kit.Until(t, soon, "the end of it is told", func() bool { return r.sups[p.Name].Says("failsafe is over") })
 	gap := r.l.Longest()

@@ -9,6 +9,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 func redisTrio(t *testing.T, swaps ...string) *trio { return redisTrioWith(t, "", swaps...) }
@@ -23,9 +24,9 @@ func redisTrioWith(t *testing.T, line string, swaps ...string) *trio {
 		conf := filepath.Join(filepath.Dir(dir), "redis.conf")
 		lines := []string{"include /etc/redis/redis.conf", "bind 0.0.0.0", "protected-mode no", "dir " + dir, "logfile " + dir + "/log", "pidfile " + dir + "/pid",
 			"requirepass \"" + watch.RedisPassword + "\"", "masterauth \"" + watch.RedisPassword + "\"", line, ""}
-		must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")), 0o644))
+		must.OK(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")), 0o644))
 		secret := filepath.Join(filepath.Dir(dir), "redis.env")
-		must(t, os.WriteFile(secret, []byte("REDISCLI_AUTH='"+watch.RedisPassword+"'\n"), 0o600))
+		must.OK(t, os.WriteFile(secret, []byte("REDISCLI_AUTH='"+watch.RedisPassword+"'\n"), 0o600))
 		r.copy(t, h, "redis-replicated.yaml", append(slices.Clone(swaps), "/etc/understudy/redis.env", secret, "/etc/redis/redis.conf", conf, "/var/lib/redis", dir)...)
 	}
 	return r

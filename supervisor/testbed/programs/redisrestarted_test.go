@@ -12,6 +12,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // How Redis keeps its data. With an AOF it does not know its offset after a restart, and has all data.
@@ -98,7 +99,7 @@ func TestNoCopyOfRedisThatHasLostDataIsPromoted(t *testing.T) {
 	_, text, _ := strings.Cut(redis(t, p, "info", "replication"), "master_repl_offset:")
 	text, _, _ = strings.Cut(text, "\r")
 	offset, err := strconv.ParseUint(text, 10, 64)
-	must(t, err)
+	must.OK(t, err)
 	kit.Until(t, soon, "each disk has what its copy has", func() bool {
 		files, _ := filepath.Glob(r.kept + "/*.copy")
 		return len(files) == len(r.hosts) && !slices.ContainsFunc(files, func(file string) bool {
@@ -144,7 +145,7 @@ func TestTheFirstPromotionOfRedisKeepsTheDataThatIsThere(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			give := exec.Command("chown", "-R", "redis:redis", r.dirs[last.Name])
-			must(t, give.Run())
+			must.OK(t, give.Run())
 			r.up(t, r.hosts[0])
 			r.up(t, r.hosts[1])
 			kit.Until(t, soon, "they wait for the third one", func() bool {
@@ -200,15 +201,15 @@ func TestAnOperatorBeginsWithACopyOfRedisThatHasData(t *testing.T) {
 func redisWithData(t *testing.T, line string) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.Chmod(dir, 0o755))
+	must.OK(t, os.Chmod(dir, 0o755))
 	sock := filepath.Join(dir, "sock")
 	server := exec.Command("redis-server", "--dir", dir, "--port", "0", "--unixsocket", sock, "--save", "3600 1", "--"+strings.Fields(line)[0], strings.Fields(line)[1])
-	must(t, server.Start())
+	must.OK(t, server.Start())
 	kit.Until(t, soon, "it has taken a key", func() bool {
 		out, _ := exec.Command("redis-cli", "-s", sock, "set", "before", "there").CombinedOutput()
 		return strings.Contains(string(out), "OK")
 	})
-	must(t, server.Process.Signal(os.Interrupt))
+	must.OK(t, server.Process.Signal(os.Interrupt))
 	_ = server.Wait()
 	_ = os.Remove(sock)
 	return dir

@@ -14,6 +14,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/keytest"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // A server that lets everybody in, and that does not know the password, is no primary to a copy, whatever is in ZooKeeper.
@@ -27,7 +28,7 @@ func TestACopyOfPostgreSQLKeepsItsDataFromAServerThatDoesNotKnowThePassword(t *t
 	server, uid, gid := kit.Share(t, "postgres")
 	follower, _, _ := kit.Share(t, "postgres")
 	for _, dir := range []string{server, follower} {
-		must(t, os.Chown(filepath.Dir(dir), uid, gid))
+		must.OK(t, os.Chown(filepath.Dir(dir), uid, gid))
 	}
 	as := func(env []string, words ...string) (string, int) {
 		t.Helper()
@@ -46,21 +47,21 @@ func TestACopyOfPostgreSQLKeepsItsDataFromAServerThatDoesNotKnowThePassword(t *t
 	file := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(filepath.Dir(server), name)
-		must(t, os.WriteFile(path, []byte(text), 0o600))
-		must(t, os.Chown(path, uid, gid))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		must.OK(t, os.Chown(path, uid, gid))
 		return path
 	}
 	keys := keytest.New(t)
 	keys.Sign(t, "server", nil)
 	for _, name := range []string{"server", "server-key"} {
 		text, err := os.ReadFile(keys.File(name))
-		must(t, err)
+		must.OK(t, err)
 		file(name, string(text))
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.OK(t, err)
 	port := fmt.Sprint(listener.Addr().(*net.TCPAddr).Port)
-	must(t, listener.Close())
+	must.OK(t, listener.Close())
 	ok(filepath.Join(bin, "initdb"), "-D", server, "--auth=trust", "--no-sync", "--pwfile="+file("password", "long and secret\n"))
 	ok(filepath.Join(bin, "initdb"), "-D", follower, "--auth=trust", "--no-sync")
 	add(t, filepath.Join(server, "postgresql.conf"), strings.Join([]string{
@@ -68,15 +69,15 @@ func TestACopyOfPostgreSQLKeepsItsDataFromAServerThatDoesNotKnowThePassword(t *t
 		"ssl_cert_file = '" + filepath.Join(filepath.Dir(server), "server") + "'", "ssl_key_file = '" + filepath.Join(filepath.Dir(server), "server-key") + "'", "",
 	}, "\n"))
 	path, err := os.ReadFile(postgresScript)
-	must(t, err)
+	must.OK(t, err)
 	copies := filepath.Join(kit.Open(t, t.TempDir()), "postgresql-copy.sh")
-	must(t, os.WriteFile(copies, path, 0o755))
+	must.OK(t, os.WriteFile(copies, path, 0o755))
 	env := []string{
 		"HOME=/", "PGBIN=" + bin, "PGDATA=" + follower, "PGCONFIG=", "PGHOST=" + filepath.Dir(follower), "PGPORT=" + port, "UNDERSTUDY_ACTIVE_ADDRESS=127.0.0.1",
 		"PGPASSFILE=" + file("passfile", "*:*:*:postgres:long and secret\n"),
 	}
 	marker := filepath.Join(follower, "ours")
-	must(t, os.WriteFile(marker, nil, 0o600))
+	must.OK(t, os.WriteFile(marker, nil, 0o600))
 	ctl := func(what string) {
 		t.Helper()
 		ok(filepath.Join(bin, "pg_ctl"), "-D", server, "-l", filepath.Join(filepath.Dir(server), "log"), "-w", what)
@@ -89,13 +90,13 @@ func TestACopyOfPostgreSQLKeepsItsDataFromAServerThatDoesNotKnowThePassword(t *t
 			t.Errorf("%s ended with %d, %v:\n%s", command, code, err, out)
 		}
 	}
-	must(t, os.WriteFile(filepath.Join(server, "pg_hba.conf"), []byte("hostssl all,replication all 127.0.0.1/32 scram-sha-256\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(server, "pg_hba.conf"), []byte("hostssl all,replication all 127.0.0.1/32 scram-sha-256\n"), 0o600))
 	ctl("restart")
 	if out, code := as(env, copies, "reclone"); code != 0 {
 		t.Fatalf("reclone ended with %d:\n%s", code, out)
 	}
 	auto, err := os.ReadFile(filepath.Join(follower, "postgresql.auto.conf"))
-	must(t, err)
+	must.OK(t, err)
 	if _, err := os.Stat(marker); err == nil || !strings.Contains(string(auto), "channel_binding=require") || strings.Contains(string(auto), "secret") {
 		t.Errorf("cloned: %v\n%s", err, auto)
 	}

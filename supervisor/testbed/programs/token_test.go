@@ -19,6 +19,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // receipts is a connection to app.py, which gives a receipt for each entry that its store has taken.
@@ -70,12 +71,12 @@ func (r *receipts) ask() (string, error) {
 func serveStore(t *testing.T, host string) (addr, file string) {
 	t.Helper()
 	l, err := net.Listen("tcp", host+":0")
-	must(t, err)
+	must.OK(t, err)
 	addr, file = l.Addr().String(), filepath.Join(t.TempDir(), "kept.db")
-	must(t, l.Close())
+	must.OK(t, l.Close())
 	_, port, _ := net.SplitHostPort(addr)
 	cmd := exec.Command(python, "../../../examples/token-store.py", port, file)
-	must(t, cmd.Start())
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
@@ -89,7 +90,7 @@ func TestNothingThatATokenCheckingStoreTookIsLost(t *testing.T) {
 	s := newSet(t, "clock", python)
 	at, file := serveStore(t, s.Lab.Addr())
 	app, err := filepath.Abs(filepath.Join("testdata", "app.py"))
-	must(t, err)
+	must.OK(t, err)
 	for _, h := range []*kit.Host{s.a, s.b} {
 		h.PowerOn(t) // in a cgroup of its own: supervisors of other hosts must not find what is left here, and end it
 		s.example(t, h, "pair.yaml", `[sh, -c, 'while :; do echo "token $UNDERSTUDY_TOKEN on $UNDERSTUDY_NODE"; sleep 1; done']`,
@@ -149,7 +150,7 @@ func checkKept(t *testing.T, file string, got []string) {
 	t.Helper()
 	const names = "import sqlite3, sys; print(*(name for name, in sqlite3.connect(sys.argv[1]).execute('SELECT name FROM kept')))"
 	out, err := exec.Command(python, "-c", names, file).Output()
-	must(t, err)
+	must.OK(t, err)
 	kept := map[string]bool{}
 	for _, name := range strings.Fields(string(out)) {
 		kept[name] = true

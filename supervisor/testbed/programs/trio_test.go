@@ -16,6 +16,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // watchPrimaries demands that no two copies are primaries at once.
@@ -65,7 +66,7 @@ func newTrio(t *testing.T, service, user string, c copies, needs ...string) *tri
 		r.dirs[h.Name], _, _ = kit.Share(t, user)
 	}
 	r.kept = filepath.Join(kit.Open(t, t.TempDir()), "kept")
-	must(t, os.Mkdir(r.kept, 0o755))
+	must.OK(t, os.Mkdir(r.kept, 0o755))
 	return r
 }
 
@@ -210,10 +211,10 @@ func (r *trio) kill(t *testing.T, h *kit.Host) {
 func (r *trio) empty(t *testing.T, h *kit.Host) {
 	t.Helper()
 	files, err := filepath.Glob(r.dirs[h.Name] + "/*")
-	must(t, err)
+	must.OK(t, err)
 	for _, f := range files {
 		if filepath.Base(f) != "log" {
-			must(t, os.RemoveAll(f))
+			must.OK(t, os.RemoveAll(f))
 		}
 	}
 	r.kill(t, h)
@@ -224,7 +225,7 @@ func (r *trio) byHand(t *testing.T, h *kit.Host) {
 	t.Helper()
 	before := r.heads(h)
 	r.m.Allow(true)
-	must(t, r.promote(h.Addr+r.port))
+	must.OK(t, r.promote(h.Addr+r.port))
 	kit.Until(t, soon, "the second primary is killed", func() bool {
 		now := r.heads(h)
 		return len(now) == 1 && !slices.Equal(now, before)

@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // Both addresses of a service move with it, are never on two hosts, and clients that were told of the old one find the new one.
@@ -29,7 +30,7 @@ func TestAServicesAddressesMoveWithIt(t *testing.T) {
 		dir := kit.Open(t, t.TempDir())
 		conf := writeNginx(t, dir, "[::]:8080 ipv6only=off", "return 200 "+h.Name)
 		s.files[h.Name] = filepath.Join(dir, h.Name+".yaml")
-		must(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
+		must.OK(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
 zookeeper: {servers: [%s], root: %s, lease: %v}
 services:
   %s:

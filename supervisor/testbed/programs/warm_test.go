@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/kit/watch"
 )
 
@@ -31,10 +32,10 @@ func newStanding(t *testing.T, name string, takes time.Duration, swaps ...string
 	w := &standing{set: s, dirs: map[*kit.Host]string{}, sups: map[*kit.Host]*kit.Supervisor{}}
 	script := strings.TrimSuffix(name, "-cold") + ".py"
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", script))
-	must(t, err)
+	must.OK(t, err)
 	for _, h := range s.hosts() {
 		w.dirs[h] = kit.Open(t, t.TempDir())
-		must(t, os.WriteFile(filepath.Join(w.dirs[h], script), text, 0o644))
+		must.OK(t, os.WriteFile(filepath.Join(w.dirs[h], script), text, 0o644))
 		was, dir := "  billing:", "/srv/billing"
 		if script == "warm-signal.py" {
 			was, dir = "  worker:", "/srv/worker"
@@ -135,8 +136,8 @@ func TestAWarmProgramStandsByOnlyWhereItMay(t *testing.T) {
 	was := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...)
 	for _, h := range w.hosts() {
 		text, err := os.ReadFile(w.files[h.Name])
-		must(t, err)
-		must(t, os.WriteFile(w.files[h.Name], []byte(strings.Replace(string(text), "LOADS_FOR: 0", "LOADS_FOR: 0.1", 1)), 0o644))
+		must.OK(t, err)
+		must.OK(t, os.WriteFile(w.files[h.Name], []byte(strings.Replace(string(text), "LOADS_FOR: 0", "LOADS_FOR: 0.1", 1)), 0o644))
 	}
 	kit.Until(t, soon, "it is started again on both", func() bool {
 		now := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...)

@@ -8,6 +8,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 // All services of a node move together, long before the session could have ended by itself. Children that show signs of life more often
@@ -51,7 +52,7 @@ func TestAChangedServiceDoesNotDisturbTheOthers(t *testing.T) {
 	f.Of["fresh"].Next(t, soon, at)
 	edit(`changed=["s0008"]`, func() { f.Keys["s0008"] = "stop_timeout: 3s" })
 	edit(`removed=["s0049"]`, func() { f.Names = append(f.Names[:49:49], "fresh") })
-	must(t, os.WriteFile(path, []byte(f.Text(a)+"  broken: {comand: [x]}\n"), 0o600))
+	must.OK(t, os.WriteFile(path, []byte(f.Text(a)+"  broken: {comand: [x]}\n"), 0o600))
 	kit.Until(t, soon, "an invalid file is refused", func() bool { return s.Says("not loaded", "comand") })
 	kit.Until(t, soon, "what was removed has ended", func() bool { return len(f.Of["s0049"].Running()) == 0 })
 	kit.Until(t, soon, "and says no more of itself", func() bool { return f.Gone("services", "s0049", "members", "a") })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // A node without the program does not stand for it. One that does not stay is tried a few times, and then another node has its turn.
@@ -47,14 +48,14 @@ func TestAnUnhealthyServiceIsGivenToTheStandby(t *testing.T) {
 	p := play(t, stage(t))
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 	well := filepath.Join(t.TempDir(), "well")
-	must(t, os.WriteFile(well, nil, 0o600))
+	must.OK(t, os.WriteFile(well, nil, 0o600))
 	health := fmt.Sprintf("health: {exec: [test, -e, %s], interval: 100ms, timeout: 1s, failures: 2}", well)
 	s := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), health, kit.Impatient))
 	run := p.On(t, soon, "a", 0)
 	p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child())))
 	p.Stands(t, b)
 	p.Untouched(t, run)
-	must(t, os.Remove(well))
+	must.OK(t, os.Remove(well))
 	p.On(t, soon, "b", run.First)
 	p.Role(t, "a", "failed")
 	// One that is ended again before it came to keep an account was a start all the same.

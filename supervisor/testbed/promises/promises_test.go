@@ -21,7 +21,7 @@
 //	user, env file or directory is missing               TestAWorldThatCannotBeHadIsGivenToTheStandby
 //	a supervisor of 200 services is killed               TestTwoHundredServicesMoveTogether
 //	the config is edited                                 TestAChangedServiceDoesNotDisturbTheOthers
-//	20 standbys in a queue                               e2e: TestFailoverCostInAQueueDoesNotGrowWithTheStandbys
+//	20 standbys in a queue                               election: TestFailoverInTheQueueCostsTheSameForAnyNumberOfStandbys
 package promises
 
 import (
@@ -57,11 +57,4 @@ func brief(t *testing.T, s *kit.Stage, words ...string) *kit.Play {
 	p := play(t, s, words...)
 	p.Options.Session = session
 	return p
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 // P7: the leader is killed, the servers are restarted one by one, and all of them stand still for a second, as when a disk hangs.
@@ -15,20 +16,20 @@ func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
 	p.Options.Session = 5 * kit.Stall // a server may take ten seconds to come back
 	a, b, run := p.OnTwoHosts(t)
 	leader := s.ZK.Leader()
-	must(t, s.ZK.Kill(leader))
+	must.OK(t, s.ZK.Kill(leader))
 	p.Alone(t, time.Second, "a")
-	must(t, s.ZK.StartServer(leader))
+	must.OK(t, s.ZK.StartServer(leader))
 	s.Ready(t)
 	for i := range s.Servers {
-		must(t, s.ZK.Restart(i))
+		must.OK(t, s.ZK.Restart(i))
 		s.Ready(t)
 	}
 	for i := range s.Servers {
-		must(t, s.ZK.Freeze(i))
+		must.OK(t, s.ZK.Freeze(i))
 	}
 	p.Alone(t, time.Second, "a")
 	for i := range s.Servers {
-		must(t, s.ZK.Thaw(i))
+		must.OK(t, s.ZK.Thaw(i))
 	}
 	heartbeats := func() int32 {
 		_, stat, err := p.Conn().Get(p.Path("nodes", "a"))
@@ -56,14 +57,14 @@ func TestLossOfAllServers(t *testing.T) {
 func stop(t *testing.T, s *kit.Stage) {
 	t.Helper()
 	for i := range s.Servers {
-		must(t, s.ZK.Kill(i))
+		must.OK(t, s.ZK.Kill(i))
 	}
 }
 
 func start(t *testing.T, s *kit.Stage) {
 	t.Helper()
 	for i := range s.Servers {
-		must(t, s.ZK.StartServer(i))
+		must.OK(t, s.ZK.StartServer(i))
 	}
 	s.Ready(t)
 }
@@ -94,7 +95,7 @@ func wiped(t *testing.T, s *kit.Stage) {
 	p.OnTwoHosts(t)
 	stop(t, s)
 	for i := range s.Servers {
-		must(t, s.ZK.Wipe(i))
+		must.OK(t, s.ZK.Wipe(i))
 	}
 	at := tick.Now()
 	start(t, s)

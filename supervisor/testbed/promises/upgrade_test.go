@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 func descriptors(t *testing.T, pid int) (open []string) {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	must.OK(t, err)
 	for _, e := range entries {
 		file, _ := os.Readlink(filepath.Join(dir, e.Name()))
 		open = append(open, e.Name()+" "+file)

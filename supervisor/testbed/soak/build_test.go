@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // change replaces a piece of a file that occurs there exactly once, or adds a file.
@@ -34,37 +36,27 @@ var leaks = []change{
 func build(t *testing.T, changes []change) string {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dir := t.TempDir()
 	replace := map[string]string{}
 	for i, c := range append([]change{{"probe_soak.go", "", probeSource}}, changes...) {
 		text := c.new
 		if c.old != "" {
 			whole, err := os.ReadFile(filepath.Join(root, c.file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if n := strings.Count(string(whole), c.old); n != 1 {
 				t.Fatalf("%s: what is to be replaced is there %d times; the change has to be fitted to the code:\n%s", c.file, n, c.old)
 			}
 			text = strings.Replace(string(whole), c.old, c.new, 1)
 		}
 		laid := filepath.Join(dir, string(rune('a'+i))+".go")
-		if err := os.WriteFile(laid, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(laid, []byte(text), 0o600))
 		replace[filepath.Join(root, c.file)] = laid
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	file, exe := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "understudy")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, overlay, 0o600))
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-overlay", file, "-o", exe, "understudy").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 // ledger is the account of one service's children. Of those that are dead it keeps a line, and removes the files: a look
@@ -22,15 +23,11 @@ type ledger struct {
 func (l *ledger) tidy(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob(l.File("*.tick"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	alive, of := map[string]bool{}, map[string][]string{}
 	for _, file := range files {
 		id, err := tick.ParseName(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		of[id.Run] = append(of[id.Run], file)
 		alive[id.Run] = alive[id.Run] || kit.Alive(id.Pid)
 	}
@@ -40,9 +37,7 @@ func (l *ledger) tidy(t *testing.T) {
 		}
 		l.past = append(l.past, run)
 		for _, file := range of[run.ID] {
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Remove(file))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -117,9 +118,7 @@ func (s *soak) config(name string) string {
 		b.WriteString("    restart: {policy: on-failure, delay: 5ms, max_delay: 5ms, give_up_after: 2, within: 1m, rejoin_after: 50ms}\n")
 	}
 	path := filepath.Join(s.TempDir(), name+".yaml")
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, os.WriteFile(path, []byte(b.String()), 0o600))
 	return path
 }
 

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/testbed/must"
 )
 
 const (
@@ -36,9 +38,7 @@ func Pipe(tb testing.TB, w *os.File) (free func()) {
 		tb.Fatal("userfaultfd: ", errno)
 	}
 	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	api := struct{ api, features, ioctls uint64 }{api: 0xaa}
 	register := struct{ start, size, mode, ioctls uint64 }{uint64(uintptr(unsafe.Pointer(&page[0]))), uint64(len(page)), 1, 0}
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, uffdAPI, uintptr(unsafe.Pointer(&api))); errno != 0 {
@@ -48,9 +48,7 @@ func Pipe(tb testing.TB, w *os.File) (free func()) {
 		tb.Fatal("userfaultfd: ", errno)
 	}
 	own, err := unix.FcntlInt(w.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	written := make(chan struct{})
 	go func() {
 		defer close(written)

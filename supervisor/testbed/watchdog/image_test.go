@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // What the machine has on its disk, which is in its memory, beside the programs and the kernel's modules.
@@ -114,24 +115,18 @@ func disk(tb testing.TB, to, config string) {
 		entry("etc/"+path.Base(name), file, text)
 		return err
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	entry("etc/understudy.yaml", file, []byte(config))
 	entry("init", link, []byte("bin/busybox"))
 	entry("TRAILER!!!", 0, nil)
-	if err := os.WriteFile(to, b.Bytes(), 0o644); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.WriteFile(to, b.Bytes(), 0o644))
 }
 
 // static reads a program that needs no libraries.
 func static(tb testing.TB, name string) []byte {
 	tb.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	program, err := elf.NewFile(bytes.NewReader(text))
 	if err != nil {
 		tb.Fatalf("%s: %v", name, err)
@@ -160,8 +155,6 @@ func module(tb testing.TB, name string) []byte {
 	if err == nil {
 		text, err = unpack(text)
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return text
 }

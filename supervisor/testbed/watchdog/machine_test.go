@@ -16,6 +16,7 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 )
 
 // machine is an emulated PC on a host, whose network it has. It supervises from its boot on.
@@ -36,9 +37,7 @@ func boot(t *testing.T, h *kit.Host, config string) *machine {
 		t.Fatalf("qemu-system-x86_64 is missing: %s", remedy)
 	}
 	kernel, err := vmlinux()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	disk(t, in("disk"), config)
@@ -144,9 +143,7 @@ func (m *machine) ask(t *testing.T, line string) (said string, ok bool) {
 	var heard []byte
 	b := make([]byte, 512)
 	kit.Until(t, soon, "the shell has answered "+line, func() bool {
-		if err := m.shell.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, m.shell.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
 		n, err := m.shell.Read(b)
 		heard = append(heard, b[:n]...)
 		if answer := answered.FindSubmatch(heard); answer != nil {

@@ -13,6 +13,7 @@ import (
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zktest"
 )
 
@@ -80,9 +81,7 @@ func (p *play) config(mode string, words []string) string {
 func (p *play) keep(t *testing.T) (addr string) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", p.Lab.Addr()+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var keeping sync.WaitGroup
 	keeping.Go(func() {
 		accounts := map[string]*tick.Account{}

@@ -14,6 +14,7 @@ import (
 	"understudy/election/jute"
 	"understudy/election/zkmem"
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 	"understudy/supervisor/testbed/zktest"
 )
@@ -103,15 +104,11 @@ type server interface {
 func listen(t testing.TB, s server) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, s.Close())
 		if err := <-served; !errors.Is(err, zkmem.ErrClosed) {
 			t.Error(err)
 		}
@@ -134,9 +131,7 @@ func (s site) client(t *testing.T) *client {
 func (s site) hello(t *testing.T, hello jute.ConnectRequest) *client {
 	t.Helper()
 	raw, err := zktest.DialRaw(s.addr, hello)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := &client{Raw: raw, t: t}
 	t.Cleanup(func() {
 		_, err := c.Call(jute.OpCloseSession, nil, nil)
@@ -202,9 +197,7 @@ func (c *client) want(q request, want string) {
 func (c *client) mark() *client {
 	c.t.Helper()
 	h, err := c.Call(jute.OpSync, jute.Path("/"), nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	c.base = h.Zxid
 	return c
 }

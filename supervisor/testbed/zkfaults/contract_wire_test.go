@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 )
 
 func TestContractRequestsUpToOneMegabyteAreTaken(t *testing.T) {
@@ -81,9 +82,7 @@ func TestContractNonsenseOnTheWireEndsTheConnection(t *testing.T) {
 			"huge request":         append(bytes.Clone(shaken), 0x10, 0, 0, 0),
 		} {
 			conn, err := net.Dial("tcp", s.addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer conn.Close()
 			if _, err := conn.Write(bytes); err != nil {
 				t.Fatal(err)
@@ -115,9 +114,7 @@ func TestContractRequestsMayBeSentAheadAndAreAnsweredInOrder(t *testing.T) {
 		var zxid int64
 		for range 100 {
 			p, err := c.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if last != 0 && p.Xid != last+1 || p.Zxid < zxid {
 				t.Fatalf("answer %d at %d after %d at %d", p.Xid, p.Zxid, last, zxid)
 			}
@@ -150,9 +147,7 @@ func TestContractFourLetterWordsAreAnswered(t *testing.T) {
 func say(t *testing.T, addr, word string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 	if _, err := conn.Write([]byte(word)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 	"understudy/supervisor/testbed/zktest"
 )
@@ -37,9 +38,7 @@ func inEnsembleOf(t *testing.T, size, limit int, f func(e *zkfaults.Ensemble, di
 			t.Cleanup(func() { _ = raw.Close() })
 			return &client{Raw: raw, t: t}
 		})
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, e.Close())
 	})
 }
 
@@ -179,9 +178,7 @@ func TestAMovedSessionWritesNoMoreFromItsOldServer(t *testing.T) {
 		moved, err := zktest.NewRaw(ours, jute.ConnectRequest{
 			Timeout: 4000, SessionID: c.Session.SessionID, Password: c.Session.Password,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer moved.Close()
 		c.want(create("/old", ""), "broken connection")
 		(&client{Raw: moved, t: t}).want(create("/new", ""), "ok /new")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
+	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/zkfaults"
 	"understudy/supervisor/testbed/zktest"
 )
@@ -38,9 +39,7 @@ func inMemory(t *testing.T, cfg zkfaults.Config, f func(t *testing.T, mem *zkfau
 			}()
 			return near
 		})
-		if err := mem.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Report(t, mem.Close())
 		for range started {
 			<-served
 		}
@@ -50,9 +49,7 @@ func inMemory(t *testing.T, cfg zkfaults.Config, f func(t *testing.T, mem *zkfau
 func greet(t *testing.T, nc net.Conn, hello jute.ConnectRequest) *client {
 	t.Helper()
 	raw, err := zktest.NewRaw(nc, hello)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = raw.Close() })
 	return &client{Raw: raw, t: t}
 }

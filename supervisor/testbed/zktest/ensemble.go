@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // Ensemble is a set of real servers, numbered from 0. Its methods may be called at the same time.
@@ -43,13 +44,9 @@ func Start(tb testing.TB, cfg Config) *Ensemble {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	e, err := New(ctx, cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	tb.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			tb.Error(err)
-		}
+		must.Report(tb, e.Close())
 	})
 	return e
 }

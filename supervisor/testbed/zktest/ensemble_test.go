@@ -11,23 +11,20 @@ import (
 
 	"understudy/election/jute"
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 func ready(t *testing.T, e *Ensemble) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
-	if err := e.WaitReady(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.WaitReady(ctx))
 }
 
 func dial(t *testing.T, addr string, hello jute.ConnectRequest) *Raw {
 	t.Helper()
 	r, err := DialRaw(addr, hello)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
@@ -35,9 +32,7 @@ func dial(t *testing.T, addr string, hello jute.ConnectRequest) *Raw {
 func TestServersAreOfTheJarsThatAreAskedFor(t *testing.T) {
 	need.These(t, "zookeeper", "zookeeper-3.9")
 	kept, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, folder := range []string{"", filepath.Join(kept, "understudy", "zookeeper-3.9")} {
 		t.Setenv("ZOOKEEPER_JARS", folder)
 		e := Start(t, Config{})
@@ -59,9 +54,7 @@ func TestAStandaloneServerKeepsItsDataOverARestartAndLosesItWhenWiped(t *testing
 		_, err := c.Call(jute.OpExists, jute.PathWatch{Path: "/kept"}, nil)
 		return err
 	}
-	if err := e.Restart(0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Restart(0))
 	ready(t, e)
 	if err := exists(); err != nil {
 		t.Fatalf("after a restart: %v", err)
@@ -69,9 +62,7 @@ func TestAStandaloneServerKeepsItsDataOverARestartAndLosesItWhenWiped(t *testing
 	if err := e.Wipe(0); err == nil {
 		t.Fatal("a running server was wiped")
 	}
-	if err := errors.Join(e.Stop(0), e.Wipe(0), e.StartServer(0)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(e.Stop(0), e.Wipe(0), e.StartServer(0)))
 	ready(t, e)
 	if err := exists(); !errors.Is(err, jute.NoNode) {
 		t.Fatalf("after a wipe: %v", err)
@@ -83,9 +74,7 @@ func TestRequestsCountsWhatClientsSendAndNotItsOwnQuestions(t *testing.T) {
 	count := func() int64 {
 		t.Helper()
 		n, err := e.Requests()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return n
 	}
 	before := count()

@@ -7,14 +7,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/must"
 )
 
 // A look leaves nothing behind that the next one could take for a life, even when processes start between the two.
 func TestALookIsNoLife(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	if err := os.WriteFile(path, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, nil, 0o644))
 	enough := make(chan struct{})
 	var starters sync.WaitGroup
 	for range 2 {
@@ -36,9 +36,7 @@ func TestALookIsNoLife(t *testing.T) {
 	}
 	close(enough)
 	starters.Wait()
-	if err := Hold(path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Hold(path))
 	if !Lives(path) {
 		t.Error("this process holds the account")
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // Bearers watches which of two hosts has an address. A host without power has none.
@@ -42,9 +43,7 @@ func NewBearers(tb testing.TB, addr string, hosts ...*kit.Host) *Bearers {
 	}
 	for _, h := range hosts {
 		stay := h.Command("sleep", "1000") // a process that is in the host's network, and dies with the host
-		if err := stay.Start(); err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, stay.Start())
 		tb.Cleanup(func() {
 			_ = stay.Process.Kill()
 			_ = stay.Wait() // it was killed
