@@ -9,7 +9,7 @@ BUILDAH   ?= buildah
 TOOL      := go tool -modfile=packaging/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build image packages release test test-all test-rest test-packages lint model simulate sabotage chaos bench compare soak replicated fuzz clean
+.PHONY: help build image packages release test test-all test-rest test-packages lint model simulate sabotage chaos picture bench compare soak replicated fuzz clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ chaos: ## MINUTES (5) of faults on three nodes and real servers, from one SEED; 
 
 model: ## check the protocol's models with spin
 	docs/model/check.sh
+
+picture: build ## docs/pictures/demo.svg, from what the demo prints
+	mkdir -p dist && go run ./packaging/picture ./understudy demo >dist/demo.svg && mv dist/demo.svg docs/pictures/demo.svg
 
 bench: ## switchover times and idle cost, beside what ZooKeeper alone takes
 	go run ./supervisor/testbed/bench
