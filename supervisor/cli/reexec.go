@@ -93,8 +93,7 @@ func goesOnCommand() *cobra.Command {
 				}
 				for _, name := range slices.Sorted(maps.Keys(c.Services)) {
 					if c.Services[name].Replicated != nil {
-						return fmt.Errorf("%s is replicated, and copies cannot be handed over: "+
-							"restart the supervisor instead (systemctl restart understudy)", name)
+						return fmt.Errorf("%s is replicated, and copies cannot be handed over: restart the supervisor instead (systemctl restart understudy)", name)
 					}
 				}
 				p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, c.ZooKeeper.Name, servers(c.Config))
