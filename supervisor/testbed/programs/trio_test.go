@@ -258,6 +258,30 @@ func (r *trio) restart(t *testing.T, off, on []*kit.Host) {
 	}
 }
 
+// faults kills the first primary, then the next one's supervisor, and then hands over. It returns who was primary before that, what ran there,
+// and who is primary now.
+func (r *trio) faults(t *testing.T) (old *kit.Host, before []int, p *kit.Host) {
+	t.Helper()
+	p = r.begin(t)
+	r.reads(t, p)
+
+	r.kill(t, p)
+	r.failed(t, "primary killed", nil) // its own copy may have the newest data, and be back in time
+	p = r.primary(t)
+
+	r.sups[p.Name].Kill9()
+	r.failed(t, "supervisor killed", p)
+	r.up(t, p)
+	p = r.primary(t)
+
+	to, before, old := r.others(p)[0], r.heads(p), p
+	r.order(t, "switchover", r.service, "--to", to.Name)
+	if now := r.failed(t, "switchover", p); now != to {
+		t.Errorf("%s is active, not %s", now.Name, to.Name)
+	}
+	return old, before, r.primary(t)
+}
+
 // failed waits until another host than the previous one serves, or any host where that is nil, and demands that nothing is lost. Only a
 // write that is sent from now on counts: the answer to an earlier one may still be on its way from a primary that is dead.
 func (r *trio) failed(t *testing.T, what string, previous *kit.Host) *kit.Host {
