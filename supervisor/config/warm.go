@@ -2,6 +2,8 @@ package config
 
 import (
 	"cmp"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +22,7 @@ func (o *Warm) setDefaults() { o.Timeout = 10 * time.Second }
 // Order is how a program is told something: one of the ways is given.
 type Order struct {
 	Exec   Command `yaml:"exec,omitempty,flow" oneof:"way" doc:"A command that does it. It has the token in UNDERSTUDY_TOKEN."`
-	HTTP   string  `yaml:"http,omitempty" oneof:"way" doc:"A URL, with a method before it or POST. It is done once the answer has a status from 200 to 299. The request has the token in the header Understudy-Token."`
+	HTTP   string  `yaml:"http,omitempty" oneof:"way" doc:"A URL on this host, with a method before it or POST. It is done once the answer has a status from 200 to 299. The request has the token in the header Understudy-Token."`
 	Signal Signal  `yaml:"signal,omitempty" oneof:"way" doc:"A signal to the first process of the program. Without role it counts as done once it is sent."`
 }
 
@@ -41,11 +43,16 @@ func (o Order) check(p place) {
 	if o.HTTP == "" {
 		return
 	}
-	method, url := o.Request()
+	method, text := o.Request()
 	if methods := []string{"POST", "PUT", "PATCH", "DELETE", "GET"}; !slices.Contains(methods, method) {
 		p.key("http").fault("%s is not a method: write one of %s before the URL", quoted(method), oneOf(methods))
 	}
-	checkURL(p.key("http"), url)
+	checkURL(p.key("http"), text)
+	if u, err := url.Parse(text); err == nil && u.Host != "" && u.Hostname() != "localhost" {
+		if ip, err := netip.ParseAddr(u.Hostname()); err != nil || !ip.IsLoopback() { // P1
+			p.key("http").fault("%s may be another node's, whose program would get the order: write 127.0.0.1", quoted(u.Hostname()))
+		}
+	}
 }
 
 // check checks the keys, and refuses what does not go together with a program that runs on every node.

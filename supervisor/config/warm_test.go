@@ -14,7 +14,7 @@ func TestAWarmServiceIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]*Warm{
-		"posts":     {Promote: Order{HTTP: "http://127.0.0.1:8080/activate"}, Demote: Order{HTTP: "PUT http://127.0.0.1:8080/idle"}, Timeout: 3 * time.Second},
+		"posts":     {Promote: Order{HTTP: "http://127.0.0.1:8080/activate"}, Demote: Order{HTTP: "PUT http://[::1]:8080/idle"}, Timeout: 3 * time.Second},
 		"signalled": {Promote: Order{Signal: Signal(unix.SIGUSR1)}, Demote: Order{Exec: Command{"idle"}}, Role: Command{"role", "now"}, Timeout: 10 * time.Second},
 		"ordered":   {Promote: Order{Exec: Command{"activate"}}, Timeout: 10 * time.Second},
 	} {
