@@ -23,7 +23,7 @@ var checks = map[string]string{
 	"kazoo":           `/usr/bin/python3 -c 'import kazoo'`, // Debian's, whichever python3 comes first in PATH
 	"prometheus":      `command -v promtool`,
 	"celery":          `/usr/bin/python3 -c 'import celery'`,
-	"shells":          `command -v bash && command -v zsh && command -v fish`,
+	"shells":          `command -v bash && command -v zsh && command -v fish && test -e /usr/share/bash-completion/bash_completion`,
 	"programs":        `command -v redis-server && command -v nginx && command -v arping && ls /usr/lib/postgresql/*/bin/postgres`,
 	"sshd":            `command -v sshd && command -v ssh-keygen`,
 	"fence-agents":    `command -v fence_dummy`,

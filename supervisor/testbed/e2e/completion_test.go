@@ -88,7 +88,7 @@ func TestShellsComplete(t *testing.T) {
 		args  []string
 		setup string
 	}{
-		"bash": {[]string{"--norc", "--noprofile", "-i"}, "bind 'set show-all-if-ambiguous on'; source <(understudy completion bash)\n"},
+		"bash": {[]string{"--norc", "--noprofile", "-i"}, ". /usr/share/bash-completion/bash_completion; bind 'set show-all-if-ambiguous on'; source <(understudy completion bash)\n"},
 		"zsh":  {[]string{"-f", "-i"}, "autoload -U compinit; compinit -D -u; source <(understudy completion zsh)\n"},
 		"fish": {[]string{"--no-config", "-i"}, "understudy completion fish | source\n"},
 	} {
