@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
-	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/testbed/kit/watch"
+	"understudy/supervisor/testbed/must"
 )
 
 // loads is how long the programs of docs/warm.md take to start here.
