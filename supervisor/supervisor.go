@@ -159,8 +159,9 @@ type supervisor struct {
 	guard          host.Guard
 	commands       *unit.Commands
 	promises       *failsafe.Promises // this node's promises to others
-	left           *handoff.Envelope  // the envelope of a previous image of this process; nil: none
-	previousEpochs []uint64           // leases of previous sessions under which something may run
+	spread         *service.Spread
+	left           *handoff.Envelope // the envelope of a previous image of this process; nil: none
+	previousEpochs []uint64          // leases of previous sessions under which something may run
 
 	roster      roster
 	notes       notes
@@ -172,7 +173,7 @@ type supervisor struct {
 
 func newSupervisor(cfg Config) *supervisor {
 	s := &supervisor{
-		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), wake: make(chan struct{}, 1), promises: failsafe.NewPromises(),
+		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), wake: make(chan struct{}, 1), promises: failsafe.NewPromises(), spread: service.NewSpread(),
 		notes: notes{observer: cfg.Observer}, pulse: pulse{beat: make(chan struct{})},
 	}
 	s.roster = roster{create: s.service, observer: cfg.Observer, births: map[string]election.Birth{}}
@@ -315,7 +316,7 @@ func (s *supervisor) showWatchdog() {
 func (s *supervisor) shared() *service.LocalNode {
 	n := &service.LocalNode{
 		Self: s.self, Root: s.cfg.Root, Cluster: ClusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard }, Commands: s.commands,
-		Promises: s.promises, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory, Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken, Died: func(session string) bool { return session != "" && session == s.died.Load() },
+		Promises: s.promises, Spread: s.spread, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory, Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken, Died: func(session string) bool { return session != "" && session == s.died.Load() },
 		AgentAddress: s.cfg.Agent.address,
 	}
 	if a := s.cfg.Agent; a != nil {

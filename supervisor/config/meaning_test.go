@@ -54,6 +54,7 @@ services:
     contain: strict
     priority: 7
     failback: true
+    spread: jvm
     eligible: false
     moves: {max: 3, within: 1h}
     on_zookeeper_loss: failsafe
@@ -118,7 +119,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Ready: Ready{TCP: ":80", Timeout: 4 * time.Second},
 				Log:   LogFile{File: "/var/log/one.log", MaxSize: 1 << 20, Keep: 2},
 			}}},
-			Election: "queue", Contain: "strict", Priority: 7, Failback: true, Eligible: false,
+			Election: "queue", Contain: "strict", Priority: 7, Failback: true, Spread: "jvm", Eligible: false,
 			Moves: Moves{Max: 3, Within: time.Hour}, OnLoss: OnLossFailsafe, GraceDelay: 0, ReloadSignal: Signal(syscall.SIGUSR1), ReloadCheck: Command{"test", "-e", "/etc/one"},
 			Restart: Restart{
 				Policy: "always", Delay: 2 * time.Second, MaxDelay: 3 * time.Second, GiveUpAfter: 4, Within: 5 * time.Minute,

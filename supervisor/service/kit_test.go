@@ -30,7 +30,7 @@ func made(t *testing.T, conf Conf, change func(*LocalNode)) *Service {
 	_, _ = cluster.Write([]byte(t.Name()))
 	n := &LocalNode{
 		Self: election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}, Cluster: strconv.FormatUint(cluster.Sum64(), 36),
-		Machine: empty{}, Promises: failsafe.NewPromises(), Observer: unobserved{}, Logger: hclog.NewNullLogger(),
+		Machine: empty{}, Promises: failsafe.NewPromises(), Spread: NewSpread(), Observer: unobserved{}, Logger: hclog.NewNullLogger(),
 		Guard:        func() host.Guard { return haunted{} },
 		AgentAddress: func(*election.Session) string { return "" },
 		Broken:       func(err error) { t.Error(err) }, // no test has the machine told what it does not expect, unless it says so

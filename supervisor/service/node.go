@@ -24,6 +24,7 @@ type LocalNode struct {
 	Guard    func() host.Guard // once the guardians stand; no stay begins before
 	Commands *unit.Commands
 	Promises *failsafe.Promises
+	Spread   *Spread
 	Watchdog *config.Watchdog                        // nil: none is used
 	Memory   Memory                                  // nil: there is none
 	Notes    func(service string) unit.Notes         // where debts are kept; nil: in files

@@ -169,6 +169,9 @@ func (c *candidacy) polite() bool {
 		rival = graceForAny
 	}
 	patience := rival
+	if v.conf.Spread != "" && v.node.Spread.crowded(v.name, v.conf.Spread) {
+		patience = max(patience, graceForPreferred)
+	}
 	if bound := v.node.Promises.Bound(v.name); bound > 0 && bound > v.node.Machine.Now() { // it could not start the program yet, and whoever runs it may want its lock back
 		patience = max(rival, election.GoneAfter(c.s.LeaseLength()))
 	}

@@ -43,12 +43,14 @@ func (t *stay) beginTerm(claim *election.Claim, listed election.Effects) {
 func (v *Service) engage() {
 	v.engaged = true
 	v.node.Promises.Engage(v.name)
+	v.node.Spread.engage(v.name, v.conf.Spread)
 }
 
 func (v *Service) disengage() {
 	if v.engaged {
 		v.engaged = false
 		v.node.Promises.Disengage(v.name)
+		v.node.Spread.disengage(v.name)
 	}
 }
 
