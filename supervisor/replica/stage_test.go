@@ -81,6 +81,13 @@ func (s *stage) Kill(context.Context) error {
 	s.primary = false
 	return nil
 }
+
+func (s *stage) killed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kills
+}
+
 func (s *stage) End(ctx context.Context) error {
 	s.mu.Lock()
 	s.gone = false

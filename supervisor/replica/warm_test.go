@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,8 +40,8 @@ func TestAWarmProgramStandsByWhileItIsReady(t *testing.T) {
 		warm := byCommand
 		warm.Role = asked
 		warms(t, warm, func(t *testing.T, s *stage, c *Copy) {
-			told := 0
-			c.cfg.News = func() { told++ }
+			var told atomic.Int32
+			c.cfg.News = func() { told.Add(1) }
 			if ready, starting := c.Ready(); !ready || starting || c.Shown().Role != Follower || c.Shown().Why != "" {
 				t.Errorf("%v, %v, %+v", ready, starting, c.Shown())
 			}
@@ -48,17 +49,17 @@ func TestAWarmProgramStandsByWhileItIsReady(t *testing.T) {
 			s.program.end(3)
 			s.mu.Unlock()
 			synctest.Wait()
-			if ready, starting := c.Ready(); ready || starting || told == 0 {
-				t.Errorf("after its end: %v, %v, told %d times", ready, starting, told)
+			if ready, starting := c.Ready(); ready || starting || told.Load() == 0 {
+				t.Errorf("after its end: %v, %v, told %d times", ready, starting, told.Load())
 			}
 			time.Sleep(1500 * time.Millisecond)
-			told = 0
+			told.Store(0)
 			if ready, starting := c.Ready(); ready || !starting {
 				t.Errorf("while it starts: %v, %v", ready, starting)
 			}
 			time.Sleep(3 * time.Second)
-			if ready, _ := c.Ready(); !ready || told == 0 || s.heard() != "start, start" || s.kept != nil {
-				t.Errorf("ready: %v, told %d times, %s, kept %s", ready, told, s.heard(), s.kept)
+			if ready, _ := c.Ready(); !ready || told.Load() == 0 || s.heard() != "start, start" || s.kept != nil {
+				t.Errorf("ready: %v, told %d times, %s, kept %s", ready, told.Load(), s.heard(), s.kept)
 			}
 		})
 	}
@@ -71,13 +72,13 @@ func TestAWarmProgramThatDoesNotSayThatItStandsByIsNotReady(t *testing.T) {
 	warms(t, warm, func(t *testing.T, s *stage, c *Copy) {
 		s.ends("role", 3)
 		time.Sleep(2 * time.Second)
-		if ready, starting := c.Ready(); ready || starting || s.kills != 0 {
-			t.Errorf("%v, %v, %d kills", ready, starting, s.kills)
+		if ready, starting := c.Ready(); ready || starting || s.killed() != 0 {
+			t.Errorf("%v, %v, %d kills", ready, starting, s.killed())
 		}
 		s.ends("role", 0)
 		s.is(true, "")
 		time.Sleep(2 * time.Second)
-		if s.kills == 0 {
+		if s.killed() == 0 {
 			t.Error("a program that says that it is promoted lives on")
 		}
 	})

@@ -78,6 +78,13 @@ func (r *recorder) take() map[string][]string {
 	return envs
 }
 
+// newest is the program that was started last.
+func (r *recorder) newest() *spawned {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.program
+}
+
 func (*recorder) Strays() ([]child.Stray, error) { return nil, nil }
 
 type spawned struct {

@@ -73,7 +73,7 @@ func TestACopyThatWasTakenAndIsNotPromotedIsAskedToEnd(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			v, tree := withCopy(t, fullStore{})
 			defer v.Close()
-			program, sess := tree.program, &election.Session{}
+			program, sess := tree.newest(), &election.Session{}
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			tree.move = func() error {
@@ -99,7 +99,7 @@ func TestACopyThatWasTakenAndIsNotPromotedIsAskedToEnd(t *testing.T) {
 				t.Errorf("%s: %v", name, got.Kind)
 			}
 			time.Sleep(2 * time.Second)
-			if again := tree.program; again == program {
+			if again := tree.newest(); again == program {
 				t.Errorf("%s: it is no follower again", name)
 			}
 		})
