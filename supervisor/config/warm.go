@@ -71,8 +71,8 @@ func (o *Warm) check(p, service place, w written) {
 	o.Demote.check(demote)
 	o.Role.checkGiven(p.key("role"))
 	checkPositive(p.key("timeout"), o.Timeout)
-	if o.Demote.Given() && len(o.Role) == 0 && cmp.Or(o.Promote.Signal, o.Demote.Signal) != 0 { // P1
-		demote.fault("needs role, because a signal has no answer: without it nothing shows that the program has ceased")
+	if o.unanswered() {
+		demote.warn("has no effect without role, because a signal has no answer: nothing would show that the program has ceased, so it is stopped")
 	}
 	if w.Replicated != nil {
 		service.key("replicated").and(p).fault("does not go with warm: it is for copies with data of their own, and promotes one of them, too")
@@ -80,6 +80,11 @@ func (o *Warm) check(p, service place, w written) {
 	if len(w.Processes) > 0 {
 		service.key("processes").and(p).fault("does not go with warm: write the one program with command")
 	}
+}
+
+// unanswered reports whether nothing would show that the program has done what demote wants: P1.
+func (o *Warm) unanswered() bool {
+	return o.Demote.Given() && len(o.Role) == 0 && cmp.Or(o.Promote.Signal, o.Demote.Signal) != 0
 }
 
 // copies is a warm service as one whose copies have no data: nothing is compared, and none follows another one.
@@ -97,7 +102,10 @@ func (s Service) Promotes() Order {
 
 // Demotes is nothing where the copy has to be stopped.
 func (s Service) Demotes() Order {
-	if s.Warm != nil {
+	switch {
+	case s.Warm != nil && s.Warm.unanswered():
+		return Order{}
+	case s.Warm != nil:
 		return s.Warm.Demote
 	}
 	return Order{Exec: s.Replicated.Demote}
