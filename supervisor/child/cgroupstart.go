@@ -32,6 +32,13 @@ func (t *attempt) inCgroup(ctx context.Context) (*Process, error) {
 			return nil, err
 		}
 	}
+	if t.spec.Bounds != (box.Bounds{}) {
+		err := box.Making.Do(func() error { return t.cgroup.Bound(w.in, t.guard.cfg.Container.Base, t.spec.Bounds) })
+		if err != nil {
+			w.Free()
+			return nil, w.failed(ctx, fmt.Errorf("limits: %w", err))
+		}
+	}
 	why, err := w.Become(ctx, t.prog, files)
 	if why != nil {
 		err = t.prog.Fault(why)

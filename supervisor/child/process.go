@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/wait"
@@ -21,6 +22,7 @@ type Spec struct {
 	Stdin          *os.File // default: /dev/null
 	Stdout, Stderr *os.File // default: this process's own
 	Aside          bool     // Output reads stderr alone
+	Bounds         box.Bounds
 	inside.Settings
 }
 

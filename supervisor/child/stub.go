@@ -28,6 +28,9 @@ type stub struct {
 
 // inStub starts a program behind a new stub.
 func (t *attempt) inStub(ctx context.Context) (*Process, error) {
+	if t.spec.Bounds != (box.Bounds{}) {
+		return nil, errors.New("limits of memory, cpu and tasks need a cgroup, and programs are contained otherwise here")
+	}
 	g, prog := t.guard, t.prog
 	order, err := prog.File()
 	if err != nil {

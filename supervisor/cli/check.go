@@ -16,6 +16,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
+	"understudy/supervisor/unit"
 )
 
 // checkFlags are those of `check`.
@@ -232,6 +233,11 @@ func (f *checkFlags) here(r config.LoadResult) (config.LoadResult, config.Faults
 		if err != nil {
 			key, message, _ := strings.Cut(err.Error(), ": ")
 			faults = append(faults, r.At(key, message))
+		}
+	}
+	for _, name := range c.ServiceNames() {
+		if err := unit.Unbounded(c.Services[name], true); err != nil {
+			faults = append(faults, r.At("services."+name+".limits", err.Error()+" (on this machine)"))
 		}
 	}
 	warnings = slices.DeleteFunc(warnings, func(w config.Fault) bool { // said once is enough

@@ -120,7 +120,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	}
 	conf.Warnings = tellDangers(log, nil, l.warnings)
 	conf.Memory, conf.SessionRecord = supervisor.NewMemory(conf), supervisor.NewSessionRecord(conf)
-	conf.Lacks = func(s config.Service) error { return cmp.Or(s.Lacks(), unit.Taken(s)) }
+	conf.Lacks = func(s config.Service) error { return cmp.Or(s.Lacks(), unit.Unbounded(s, false), unit.Taken(s)) }
 	conf.Neighbours = supervisor.NewNeighbours(conf)
 	var server *web.Server
 	if systemd != nil || c.HTTP.Listen != "" { // else nobody looks

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -334,6 +336,14 @@ func (d *decoder) inheritEnv(at []spot, target *InheritEnv, p path) {
 // limit reads one value for both sides, or {soft: ..., hard: ...}.
 func (d *decoder) limit(at []spot, target *Limit, p path) {
 	n := follow(at[0].value)
+	if share, percent := strings.CutSuffix(n.Value, "%"); percent && n.Kind == yaml.ScalarNode {
+		v, err := strconv.ParseUint(strings.TrimSpace(share), 10, 32)
+		if err != nil || v == 0 {
+			d.fault(n, p, "%s is no percentage: write one such as 150%% (of one processor)", quoted(n.Value))
+		}
+		*target = Limit{v, v, true}
+		return
+	}
 	if n.Kind != yaml.MappingNode {
 		var value limitValue
 		d.value(at, reflectOf(&value), p)

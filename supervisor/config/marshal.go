@@ -76,6 +76,9 @@ func encode(v reflect.Value) *yaml.Node {
 		}
 		return encode(reflect.ValueOf([]string(value)))
 	case Limit:
+		if value.Percent {
+			return word(strconv.FormatUint(value.Hard, 10) + "%")
+		}
 		if value.Soft == value.Hard {
 			return encode(reflect.ValueOf(limitValue(value.Soft)))
 		}

@@ -40,7 +40,7 @@ services:
     umask: 027
     env: {LANG: de_DE, EMPTY: "", NUMBER: 010, ANSWER: yes}
     env_file: /etc/default/one
-    limits: {nofile: 65536, core: 0, memlock: unlimited, stack: {soft: 8MiB, hard: 1GiB}}
+    limits: {nofile: 65536, core: 0, memlock: unlimited, stack: {soft: 8MiB, hard: 1GiB}, memory: 1MiB, cpu: 150%, tasks: 9}
     nice: -5
     oom_score_adj: 100
     inherit_env: [LANG, TZ]
@@ -111,7 +111,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Env:     map[string]string{"LANG": "de_DE", "EMPTY": "", "NUMBER": "010", "ANSWER": "yes"},
 				EnvFile: "/etc/default/one",
 				Limits: map[string]Limit{
-					"nofile": {65536, 65536}, "core": {}, "memlock": {Unlimited, Unlimited}, "stack": {8 << 20, 1 << 30},
+					"nofile": {Soft: 65536, Hard: 65536}, "core": {}, "memlock": {Soft: Unlimited, Hard: Unlimited}, "stack": {Soft: 8 << 20, Hard: 1 << 30},
+					"memory": {Soft: 1 << 20, Hard: 1 << 20}, "cpu": {150, 150, true}, "tasks": {Soft: 9, Hard: 9},
 				},
 				Nice: &nice, OOMScoreAdj: &oom, InheritEnv: InheritEnv{"LANG", "TZ"}, NoNewPrivs: true,
 				Caps:       Capabilities{Bounding: &bounding, Ambient: []Capability{unix.CAP_NET_BIND_SERVICE}},
@@ -238,7 +239,7 @@ services:
 		}},
 		{Name: "web", Program: Program{
 			Command: Command{"nginx"}, User: "www", Env: map[string]string{"A": "service", "B": "own", "D": "default"},
-			Limits: map[string]Limit{"core": {1, 1}}, StopSignal: term, StopTimeout: 7 * time.Second,
+			Limits: map[string]Limit{"core": {Soft: 1, Hard: 1}}, StopSignal: term, StopTimeout: 7 * time.Second,
 			Ready: Ready{HTTP: "http://a/", Timeout: 5 * time.Second},
 			Log:   LogFile{File: "/web.log", MaxSize: 50 << 20, Keep: 3},
 		}},

@@ -179,9 +179,16 @@ func checkEnv(p place, env map[string]string) {
 func checkLimits(p place, given map[string]Limit) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		at, limit := p.key(name), given[name]
-		if !slices.Contains(limits, name) {
-			at.keyFault("is not a limit" + cmp.Or(DidYouMean(name, limits), ": those are "+oneOf(limits)))
-			continue
+		all := slices.Concat(limits, together)
+		switch {
+		case !slices.Contains(all, name):
+			at.keyFault("is not a limit" + cmp.Or(DidYouMean(name, all), ": those are "+oneOf(all)))
+		case limit.Percent && name != "cpu":
+			at.fault("cannot be a percentage: only cpu can")
+		case slices.Contains(together, name) && limit.Soft != limit.Hard:
+			at.fault("is of all processes together, and has one value, not soft and hard")
+		case slices.Contains(together, name) && limit.Hard == 0:
+			at.fault("must be more than 0")
 		}
 		if limit.Soft > limit.Hard {
 			at.key("soft").and(at).fault("soft %s is more than hard %s", textOf(limitValue(limit.Soft)), textOf(limitValue(limit.Hard)))

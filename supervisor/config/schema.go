@@ -96,7 +96,7 @@ func valueSchema(v reflect.Value) schema {
 		one := valueSchema(reflectOf(&Address{}))["oneOf"].([]any)
 		return schema{"oneOf": append(one, schema{"type": "array", "items": schema{"oneOf": one}})}
 	case Limit:
-		side := schema{"type": []string{"integer", "string"}, "pattern": `^([0-9]+ *([KMGT]i)?B?|unlimited)$`, "minimum": 0}
+		side := schema{"type": []string{"integer", "string"}, "pattern": `^([0-9]+ *([KMGT]i)?B?|[0-9]+%|unlimited)$`, "minimum": 0}
 		both := structSchema(reflect.TypeFor[limitSides](), reflectOf(&limitSides{}))
 		for name, key := range both["properties"].(schema) {
 			maps.Copy(key.(schema), side)
@@ -153,7 +153,7 @@ func mapSchema(v reflect.Value) schema {
 	item := reflect.New(v.Type().Elem()).Elem()
 	s := schema{"type": "object", "additionalProperties": withoutDefault(valueSchema(item))}
 	if _, ok := item.Interface().(Limit); ok {
-		s["propertyNames"] = schema{"enum": limits}
+		s["propertyNames"] = schema{"enum": slices.Concat(limits, together)}
 	}
 	return s
 }

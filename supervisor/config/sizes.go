@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -70,8 +71,32 @@ func binaryUnit(text string) string {
 // Unlimited is a Limit's value that nothing exceeds.
 const Unlimited = uint64(unix.RLIM_INFINITY)
 
-// Limit bounds a resource; the soft value holds, and a process may raise it to the hard one.
-type Limit struct{ Soft, Hard uint64 }
+// Limit bounds a resource; the soft value holds, and a process may raise it to the hard one. Percent: it is a share of a processor.
+type Limit struct {
+	Soft, Hard uint64
+	Percent    bool
+}
+
+// together are the limits of all processes of a program, by its cgroup. So is a cpu that is a percentage.
+var together = []string{"memory", "tasks"}
+
+// Bounds are the limits of all its processes together, by name.
+func (g Program) Bounds() map[string]uint64 {
+	all := map[string]uint64{}
+	for name, l := range g.Limits {
+		if (l.Percent || slices.Contains(together, name)) && l.Hard != Unlimited {
+			all[name] = l.Hard
+		}
+	}
+	return all
+}
+
+// ProcessLimits are those of each process.
+func (g Program) ProcessLimits() map[string]Limit {
+	all := maps.Clone(g.Limits)
+	maps.DeleteFunc(all, func(name string, l Limit) bool { return l.Percent || slices.Contains(together, name) })
+	return all
+}
 
 // limits are the resources by the names that a file uses; child knows their numbers.
 var limits = []string{

@@ -27,9 +27,11 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 			Umask: (*uint32)(prog.Umask), Nice: prog.Nice, OOMScoreAdj: prog.OOMScoreAdj, NoNewPrivs: prog.NoNewPrivs, Capabilities: capabilities(prog.Caps),
 		},
 	}
-	for _, name := range slices.Sorted(maps.Keys(prog.Limits)) {
-		s.Limits = append(s.Limits, inside.Limit{Name: name, Soft: prog.Limits[name].Soft, Hard: prog.Limits[name].Hard})
+	each := prog.ProcessLimits()
+	for _, name := range slices.Sorted(maps.Keys(each)) {
+		s.Limits = append(s.Limits, inside.Limit{Name: name, Soft: each[name].Soft, Hard: each[name].Hard})
 	}
+	s.Bounds = bounds(prog.Program)
 	env, who := runas.Inherited(prog.InheritEnv), safefile.Who{}
 	if prog.User != "" || prog.Group != "" {
 		account, err := runas.LookupUser(ctx, prog.User, prog.Group)

@@ -284,6 +284,9 @@ func sanitise(name string) string {
 	return clean
 }
 
+// rootBase is where trees are made by a process that is in the root.
+const rootBase = "understudy"
+
 // CgroupBase finds this process's own place in the cgroup v2 hierarchy; trees are made there.
 func CgroupBase() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
@@ -311,7 +314,7 @@ func baseFrom(own, mounts string) (string, error) {
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "/..") {
 		return "", fmt.Errorf("own cgroup %q is outside the cgroup namespace", path)
 	}
-	path = strings.TrimSuffix(path, " (deleted)")
+	path = strings.TrimSuffix(strings.TrimSuffix(path, " (deleted)"), "/"+lair)
 	for line := range strings.Lines(mounts) {
 		root, at, ok := cgroup2Mount(line)
 		if !ok {
@@ -322,7 +325,7 @@ func baseFrom(own, mounts string) (string, error) {
 			continue
 		}
 		if below == "" || below == "/" {
-			return filepath.Join(at, "understudy"), nil
+			return filepath.Join(at, rootBase), nil
 		}
 		return filepath.Join(at, below), nil
 	}

@@ -47,13 +47,19 @@ type play struct {
 // newPlay boots the machine; words are its child's.
 func newPlay(t *testing.T, mode string, words ...string) *play {
 	t.Helper()
+	return newPlayWith(t, "", mode, words...)
+}
+
+// newPlayWith has more keys of the service.
+func newPlayWith(t *testing.T, keys, mode string, words ...string) *play {
+	t.Helper()
 	need.These(t, "machine")
 	kit.NeedHosts(t)
 	zktest.Need(t)
 	t.TempDir() // goes last: the logs are in it
 	o := kit.Options{Session: session, Grace: grace}
 	p := &play{Play: kit.NewPlay(t, shared(), fmt.Sprint("s", count.Add(1)), o)}
-	p.a = boot(t, p.Lab.Host(t, "a"), p.config(mode, append(words, "to="+p.keep(t), "every=50ms")))
+	p.a = boot(t, p.Lab.Host(t, "a"), p.config(mode, append(words, "to="+p.keep(t), "every=50ms"))+keys)
 	t.Cleanup(func() {
 		p.CheckTokens(t)
 		if t.Failed() {
