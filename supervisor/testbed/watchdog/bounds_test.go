@@ -18,6 +18,10 @@ func TestAProgramsProcessesAreBoundedTogether(t *testing.T) {
 	if got := p.a.do(t, "cat /sys/fs/cgroup/unit/cgroup.procs; sed -n 's/^0:://p' /proc/$(cat /run/understudy.pid)/cgroup"); got != "/unit/understudy.self" {
 		t.Errorf("the supervisor is in %q", got)
 	}
+	// Where memory is short for all, the kernel ends programs before supervisors, and guardians last.
+	if got, want := p.a.do(t, "for p in $(pidof child understudy); do cat /proc/$p/oom_score_adj; done | sort -n | uniq"), "-1000\n-900\n0"; got != want {
+		t.Errorf("scores for the kernel's choice: %q, want %q", got, want)
+	}
 	// One process more that takes what there is: all of them are killed together, and the program is started again.
 	began := tick.Now()
 	p.a.do(t, "sh -c 'echo $$ >'"+inside+"'/cgroup.procs; exec tail /dev/zero' || true")
