@@ -95,7 +95,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"fence kill-local x", 2, "kill-local takes no arguments (see"},
 		{"reexec --pid 1", 2, "--pid 1: no such supervisor"},
 		{"status --timeout 2s --zk 127.0.0.1:1,127.0.0.1:2", 3, "no ZooKeeper server of 127.0.0.1:1, 127.0.0.1:2 answers: connection refused (is"},
-		{"run --wait 0 --log-level error --zk 127.0.0.1:1 --lease 500ms -- true", 75, "at the first try: see `understudy status"},
+		{"run --wait 0 --log-level error --zk 127.0.0.1:1 --lease 500ms -- true", 75, "at the first try: no ZooKeeper server of 127.0.0.1:1 answers"},
 		{"pause db --zk " + zk + " --reason " + strings.Repeat("x", 2000), 2, "--reason is 2000 bytes"},
 		{"demo --nodes 1", 2, "--nodes must be from 2 to 9"},
 		{"demo sleep 1", 2, "after `--`"},

@@ -132,7 +132,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	if len(args) > 0 {
 		err := supervise(cmd.Context(), conf, nil, wait, server, systemd, next)
 		if errors.Is(err, errNoLock) {
-			return wait.missed(f.command.name)
+			return f.missed(cmd.Context(), wait, conf.Node, f.command.name)
 		}
 		return err
 	}

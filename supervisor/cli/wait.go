@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"understudy/supervisor/config"
+	"understudy/supervisor/control"
 	"understudy/supervisor/service"
 )
 
@@ -50,13 +52,47 @@ func (w *lockWait) run(ctx context.Context) error {
 	}
 }
 
-// missed is errNoLock with what to ask.
-func (w *lockWait) missed(service string) error {
+// missed is errNoLock with who has the lock.
+func (f *runFlags) missed(ctx context.Context, w *lockWait, node, service string) error {
 	how := "within " + w.limit.String()
 	if w.limit == 0 {
 		how = "at the first try"
 	}
-	return fmt.Errorf("%w of %s %s: see `understudy status %[2]s`", errNoLock, service, how)
+	return fmt.Errorf("%w of %s %s: %s", errNoLock, service, how, f.holder(ctx, node, service))
+}
+
+// holder tells who has the lock of a service, or why nobody has.
+func (f *runFlags) holder(ctx context.Context, node, service string) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // for both
+	defer cancel()
+	s := f.cluster.quickStatus(ctx, time.Second, service)
+	if len(s.Services) == 0 { // it is unknown, or no server answers
+		s = f.cluster.quickStatus(ctx, time.Second)
+		s.Services = []control.ServiceStatus{{Service: service}}
+	}
+	drained := slices.IndexFunc(s.Drained, func(d control.DrainedNode) bool { return d.Node == node })
+	switch v := s.Services[0]; {
+	case s.Where == "":
+		return "no ZooKeeper server of " + f.cluster.ZK + " answers"
+	case v.Lock != node && v.Lock != "", !s.Connected(node):
+	default: // this command's own session has ended
+		return "the node name " + node + " is in use by another supervisor, or its previous session has not ended"
+	}
+	switch v := s.Services[0]; {
+	case v.Active != "" && v.Since != nil:
+		return fmt.Sprintf("it is active on %s, since %s (%s ago)", v.Active, v.Since.Local().Format(time.DateTime), since(v.Since, time.Now()))
+	case v.Active != "":
+		return "it is active on " + v.Active
+	case v.Lock != "":
+		return v.Lock + " is about to be active"
+	case drained >= 0:
+		return fmt.Sprintf("%s is %s", node, s.Drained[drained].Words)
+	case v.Paused:
+		return "it is " + v.Order
+	case v.Fencing != nil && v.Fencing.Node != "":
+		return fmt.Sprintf("the program may still run on %s (see `understudy status %s`)", v.Fencing.Node, service)
+	}
+	return "no node has it now, but this one could not take it: its log has the reason"
 }
 
 // together tells why flags of a command do not go with each other.

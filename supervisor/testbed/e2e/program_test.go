@@ -60,20 +60,21 @@ func TestWaitEndsWithACodeOfItsOwn(t *testing.T) {
 	host := p.Lab.Machine(t, "b")
 	for _, c := range []struct {
 		flags []string
-		how   string
+		most  time.Duration
+		said  string
 	}{
-		{[]string{"--wait", "0", "--once"}, "at the first try"},
-		{[]string{"--wait", "0", "--election", "queue"}, "at the first try"},
-		{[]string{"--wait", "1s"}, "within 1s"},
-		{[]string{"--wait", "1s", "--node", "a"}, "within 1s"},
+		{[]string{"--wait", "0", "--once"}, soon, "at the first try: it is active on a"},
+		{[]string{"--wait", "0", "--election", "queue"}, soon, "at the first try: it is active on a"},
+		{[]string{"--wait", "1s"}, soon, "within 1s: it is active on a"},
+		{[]string{"--wait", "1s", "--node", "a"}, soon, "within 1s: the node name a is in use by another supervisor, or its previous session has not ended"},
 	} {
 		p.Options.Flags = c.flags
 		b := p.Start(t, host)
-		if code := b.ExitCode(t, soon); code != 75 {
+		if code := b.ExitCode(t, c.most); code != 75 {
 			t.Errorf("%v: exit code %d", c.flags, code)
 		}
-		if !b.Says("understudy: did not get the lock of " + p.Options.Service + " " + c.how + ": see `understudy status") {
-			t.Errorf("%v: it does not say so: %s", c.flags, b.Log())
+		if !b.Says("understudy: did not get the lock of " + p.Options.Service + " " + c.said) {
+			t.Errorf("%v: it does not say who has the lock: %s", c.flags, b.Log())
 		}
 	}
 	p.Options.Flags = []string{"--wait", "10s"}
