@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +25,12 @@ func balanceCommand() *cobra.Command {
 			"stay, and no service moves to a node that is less preferred (priority) than the one that it is on. It stops at the first that\n" +
 			"fails. Type it again to go on.",
 		Example: "  understudy balance --dry-run --zk zk1,zk2,zk3",
-		Args:    cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("balance moves all services; for one: `understudy switchover %s --to NODE`", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return v.long(cmd.Context(), func(ctx context.Context, c *control.Cluster, limited func(func(context.Context) error) error) error {
 				moves, err := c.Balance(ctx)
@@ -46,14 +51,14 @@ func balanceCommand() *cobra.Command {
 						return fmt.Errorf("%s, after %d of %d moves: %w", m.Service, i, len(moves), aborted(cmd.Context(), err))
 					}
 				}
-				words := "Done: %d services moved.\n"
+				words := "Done: " + count(len(moves), "service") + " moved.\n"
 				switch {
 				case len(moves) == 0:
-					words = "Nothing to do: %d services would have to move.\n"
+					words = "Nothing to do: no node has more than its share.\n"
 				case dry:
-					words = "%d services would move.\n"
+					words = count(len(moves), "service") + " would move.\n"
 				}
-				return v.tell(map[string]any{"moves": append([]control.Move{}, moves...), "done": !dry}, words, len(moves))
+				return v.tell(map[string]any{"moves": append([]control.Move{}, moves...), "done": !dry}, "%s", words)
 			})
 		},
 	}
@@ -78,6 +83,9 @@ func rollCommand() *cobra.Command {
 			if len(args) == 0 || cmd.ArgsLenAtDash() != 0 {
 				return usage("which command? as in `%s --ssh -- apt-get -y upgrade`", cmd.CommandPath())
 			}
+			if program := map[bool]string{true: "ssh", false: args[0]}[ssh]; !found(program) {
+				return usage("there is no program %q here: a shell is `-- sh -c '...'`, and with --ssh the command runs on the node", program)
+			}
 			return v.long(cmd.Context(), func(ctx context.Context, c *control.Cluster, limited func(func(context.Context) error) error) error {
 				r, err := c.BeginRoll(ctx, strings.Join(args, " "), operator(), anew)
 				if err != nil {
@@ -100,10 +108,16 @@ func rollCommand() *cobra.Command {
 						return c.EndRoll(ctx)
 					}
 					fmt.Println(printable.Text("== " + node))
-					if err := limited(func(ctx context.Context) error {
-						return c.Step(ctx, r, node, operator(), func(ctx context.Context) error { return onNode(ctx, node, host, ssh, args) })
-					}); err != nil {
-						return fmt.Errorf("on %s: %w (mend it and type the same again, or `understudy undrain %s`)", node, err, printable.Word(node))
+					drained := false
+					err = limited(func(ctx context.Context) (err error) {
+						drained, err = c.Step(ctx, r, node, operator(), func(ctx context.Context) error { return onNode(ctx, node, host, ssh, args) })
+						return err
+					})
+					switch {
+					case err != nil && drained:
+						return fmt.Errorf("on %s, which stays drained: %w (mend it and type the same again; another command needs --anew)", node, err)
+					case err != nil:
+						return fmt.Errorf("on %s: %w", node, err)
 					}
 				}
 			})
@@ -128,10 +142,20 @@ func onNode(ctx context.Context, node, host string, ssh bool, args []string) err
 	do := exec.CommandContext(ctx, args[0], args[1:]...)
 	do.Env = append(os.Environ(), "UNDERSTUDY_NODE="+node, "UNDERSTUDY_HOST="+host)
 	do.Stdout, do.Stderr = os.Stdout, os.Stderr
-	if err := do.Run(); err != nil {
-		return fmt.Errorf("%s: %w", args[0], errors.Join(context.Cause(ctx), err))
+	do.Cancel = func() error { return do.Process.Signal(syscall.SIGTERM) } // and waits: it may be in the midst of an upgrade
+	err := do.Run()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("%s was asked to stop: %w", args[0], context.Cause(ctx))
+	case err != nil:
+		return fmt.Errorf("%s: %w", args[0], err)
 	}
 	return nil
+}
+
+func found(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
 }
 
 // long is visits for what takes many steps, each of which has the timeout.

@@ -139,8 +139,11 @@ func (z znodes) own(ctx context.Context, path, text string) (ours bool, owner st
 		return n.stat.EphemeralOwner == z.conn.SessionID(), string(n.data), nil
 	}
 	_, err = ask(ctx, "create "+path, func() (string, error) { return z.conn.Create(path, []byte(text), zk.FlagEphemeral, z.acl) })
-	if errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) { // another was quicker, or no supervisor ever was here
+	switch {
+	case errors.Is(err, zk.ErrNodeExists): // it was quicker
 		return false, "another session", nil
+	case errors.Is(err, zk.ErrNoNode):
+		return false, "", nil // no supervisor ever was here
 	}
 	return err == nil, text, err
 }

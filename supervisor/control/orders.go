@@ -118,6 +118,8 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, restart b
 		order.Node = v.Active
 	}
 	switch {
+	case v.Active == "" && v.Stopped:
+		return refused("%s is %s: `understudy start %s` first", service, v.Order, service)
 	case v.Active == "":
 		return refused("no node is active")
 	case order.Node != "" && v.Paused:

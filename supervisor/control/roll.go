@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -30,8 +31,10 @@ func (c *Cluster) BeginRoll(ctx context.Context, command, by string, anew bool) 
 	switch ours, owner, err := c.own(ctx, election.Rolling(c.root), by); {
 	case err != nil:
 		return nil, err
+	case owner == "":
+		return nil, refused("nothing of Understudy is below %s: is --root right?", c.root)
 	case !ours:
-		return nil, refused("a roll is under way, by %s", owner)
+		return nil, refused("a roll is under way, by %s (after kill -9, for a moment more)", owner)
 	}
 	z, err := c.read(ctx, election.Rolled(c.root))
 	if err != nil {
@@ -108,39 +111,56 @@ func (r *Roll) Next(s Status) (node, host string, others []string) {
 // settling is for how long a node has to be well after a command: one that reboots it returns at once.
 const settling = 10 * time.Second
 
-// Step drains a node, has do work there, waits until the node is well, and lets it take services again. If anything fails, the node stays
-// drained.
-func (c *Cluster) Step(ctx context.Context, r *Roll, node, by string, do func(context.Context) error) error {
+// Step drains a node, has do work there, waits until the node is well, and lets it take services again. If it fails after that order, the
+// node stays drained.
+func (c *Cluster) Step(ctx context.Context, r *Roll, node, by string, do func(context.Context) error) (drained bool, err error) {
 	s, err := c.Status(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	had := s.part(node)
 	_, leaving, err := c.Drain(ctx, Draining{Node: node, By: by, Why: rolls + r.Command})
 	if err != nil {
-		return err
+		return s.drained(node) != nil, err
 	}
 	if _, err := c.Empty(ctx, node, leaving); err != nil {
-		return err
+		return true, err
 	}
 	if err := do(ctx); err != nil {
-		return err
+		return true, err
 	}
-	if err := c.await(ctx, node, "is not connected, or lacks services", settling, func(s Status) bool {
-		return s.Connected(node) && !slices.ContainsFunc(had, func(name string) bool { return !waits(member(s.service(name), node)) })
-	}); err != nil {
-		return err
+	unwell := func(s Status) (why string, over error) {
+		if s.drained(node) == nil {
+			return "", refused("somebody has undrained %s", node)
+		}
+		if !s.Connected(node) {
+			return node + " is not connected", nil
+		}
+		for _, name := range had {
+			if m := member(s.service(name), node); !waits(m) {
+				return fmt.Sprintf("%s is %s for %s", node, cmp.Or(m.Role, election.RoleOffline), name), nil
+			}
+		}
+		return "", nil
+	}
+	if err := c.await(ctx, settling, unwell); err != nil {
+		return true, err
 	}
 	if _, err := c.Undrain(ctx, node, by); err != nil {
-		return err
+		return true, err
 	}
-	if err := c.await(ctx, node, "does not stand by for all that it had", 0, func(s Status) bool {
-		return !slices.ContainsFunc(had, func(name string) bool { v := s.service(name); return v.Active != node && !fit(member(v, node)) })
+	if err := c.await(ctx, 0, func(s Status) (string, error) {
+		for _, name := range had {
+			if v := s.service(name); v.Active != node && !fit(member(v, node)) {
+				return fmt.Sprintf("%s does not stand by for %s%s", node, name, because(member(v, node))), nil
+			}
+		}
+		return "", nil
 	}); err != nil {
-		return err
+		return false, err
 	}
 	r.Done = append(r.Done, node)
-	return c.keepRoll(ctx, *r)
+	return false, c.keepRoll(ctx, *r)
 }
 
 // part is the services for which a node stands by, or which are active there. One that is drained already has those that it waits for.
@@ -153,21 +173,29 @@ func (s Status) part(node string) (services []string) {
 	return services
 }
 
-// await waits until a node has been well for some time.
-func (c *Cluster) await(ctx context.Context, node, otherwise string, long time.Duration, well func(Status) bool) error {
-	since := time.Now()
+// await waits until nothing has been wrong for some time.
+func (c *Cluster) await(ctx context.Context, long time.Duration, unwell func(Status) (why string, over error)) error {
+	since, last := time.Now(), "ZooKeeper has not answered"
 	for {
 		s, err := c.Status(ctx)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		if err != nil || !well(s) {
-			since = time.Now()
-		} else if time.Since(since) >= long {
-			return nil
+		if err == nil {
+			why, over := unwell(s)
+			if over != nil {
+				return over
+			}
+			if why != "" {
+				since, last = time.Now(), why
+			} else if time.Since(since) >= long {
+				return nil
+			} else {
+				last = fmt.Sprintf("it has not been well for %v", long)
+			}
 		}
 		if !wait.For(ctx, departing) {
-			return late(context.Cause(ctx), node+" "+otherwise)
+			return late(context.Cause(ctx), last)
 		}
 	}
 }

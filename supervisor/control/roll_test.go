@@ -53,8 +53,18 @@ func TestARollThatIsNotFinishedIsNotForgotten(t *testing.T) {
 	}
 	r := &Roll{Command: "reboot"}
 	broken := errors.New("no")
-	if err := b.c.Step(t.Context(), r, "n1", "me", func(context.Context) error { return broken }); !errors.Is(err, broken) {
-		t.Errorf("the command failed: %v", err)
+	if left, err := b.c.Step(t.Context(), r, "n1", "me", func(context.Context) error { return broken }); !errors.Is(err, broken) || !left {
+		t.Errorf("the command failed: %v, left drained: %v", err, left)
+	}
+	undrain := func(ctx context.Context) error {
+		_, err := b.c.Undrain(ctx, "n1", "ann")
+		return err
+	}
+	if _, err := b.c.Step(t.Context(), r, "n1", "me", undrain); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "somebody has undrained n1") {
+		t.Errorf("a colleague has ended the drain: %v", err)
+	}
+	if left, err := b.c.Step(t.Context(), r, "n1", "me", func(context.Context) error { return broken }); !errors.Is(err, broken) || !left {
+		t.Errorf("again: %v, left drained: %v", err, left)
 	}
 	if s := b.status(); len(r.Done) > 0 || s.drained("n1") == nil {
 		t.Errorf("after a failure: done %v, drained %v", r.Done, s.Drained)

@@ -51,6 +51,8 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 	able := slices.ContainsFunc(v.Members, func(m MemberStatus) bool { return m.Node != v.Active && fit(m) })
 	choose := map[bool]string{true: "--first begins with NODE's copy", false: "--force promotes NODE whatever data it has"}[first]
 	switch {
+	case v.Stopped:
+		return v, refused("%s is %s: `understudy start %s` first", h.Service, v.Order, h.Service)
 	case v.Paused:
 		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
 	case v.Active == "" && v.Lock != "":

@@ -46,7 +46,7 @@ func move(t *testing.T, needs string, web func(h *kit.Host, dir string) string) 
 	// What is to be undone is noted in /run, which the hosts of a lab share: each test's service has a name of its own.
 	n := count.Add(1)
 	m = &moving{set: newSet(t, fmt.Sprint("vip-and-web-", n), "ip", needs), dirs: map[string]string{}}
-	vip := m.a.Addr[:strings.LastIndex(m.a.Addr, ".")+1] + fmt.Sprint(200+n)
+	vip := freeAddress(m.a, n)
 	m.vip = vip
 	for _, h := range []*kit.Host{m.a, m.b} {
 		dir := filepath.Join(kit.Open(t, t.TempDir()), h.Name)
@@ -179,4 +179,10 @@ func nft(t *testing.T, h *kit.Host, script string) {
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
+}
+
+// freeAddress is one that no host has, in the network of this one.
+func freeAddress(h *kit.Host, n int64) string {
+	octets := strings.Split(h.Addr, ".")
+	return strings.Join(append(octets[:2], "200", fmt.Sprint(n)), ".")
 }

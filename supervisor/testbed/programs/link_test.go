@@ -22,7 +22,7 @@ func TestAServiceLeavesAHostWithoutALink(t *testing.T) {
 	n := count.Add(1)
 	s := newSet(t, fmt.Sprint("link-", n), "ip", "/usr/sbin/nginx")
 	client := s.Lab.Host(t, "client")
-	vip := s.a.Addr[:strings.LastIndex(s.a.Addr, ".")+1] + fmt.Sprint(200+n)
+	vip := freeAddress(s.a, n)
 	s.linked(t, vip)
 	watchBearers(t, vip, s.a, s.b)
 	s.start(t, s.a)
@@ -120,7 +120,7 @@ func (s *set) says(t *testing.T, h *kit.Host, health, why string) {
 func TestAnAddressThatIsInUseIsLeftToAnotherHost(t *testing.T) {
 	n := count.Add(1)
 	s := newSet(t, fmt.Sprint("used-", n), "ip", "/usr/sbin/nginx")
-	vip := s.a.Addr[:strings.LastIndex(s.a.Addr, ".")+1] + fmt.Sprint(200+n)
+	vip := freeAddress(s.a, n)
 	s.linked(t, vip)
 	other := s.Lab.Host(t, "other")
 	if out, err := other.Command("ip", "addr", "add", vip+"/32", "dev", "eth0").CombinedOutput(); err != nil {

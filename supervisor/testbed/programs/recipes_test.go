@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"understudy/packaging/need"
@@ -23,7 +22,7 @@ func recipe(t *testing.T, service string, needs ...string) (s *set, vip string) 
 	t.Helper()
 	n := count.Add(1)
 	s = newSet(t, fmt.Sprintf("%s-%d", service, n), needs...)
-	return s, s.a.Addr[:strings.LastIndex(s.a.Addr, ".")+1] + fmt.Sprint(200+n)
+	return s, freeAddress(s.a, n)
 }
 
 // hosts are the two of a set.

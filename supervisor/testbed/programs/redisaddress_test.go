@@ -1,7 +1,6 @@
 package programs
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 // P2: the address of a replicated service is on one host at most, and whoever asks there asks the primary.
 func TestTheAddressOfReplicatedRedisIsThePrimarys(t *testing.T) {
 	r := redisTrio(t)
-	vip := r.a.Addr[:strings.LastIndex(r.a.Addr, ".")+1] + fmt.Sprint(200+count.Add(1))
+	vip := freeAddress(r.a, count.Add(1))
 	for _, file := range r.files {
 		text, err := os.ReadFile(file)
 		must.OK(t, err)

@@ -19,7 +19,7 @@ func TestAServicesAddressesMoveWithIt(t *testing.T) {
 	n := count.Add(1)
 	s := newSet(t, fmt.Sprint("addresses-", n), "ip", "/usr/sbin/nginx")
 	client := s.Lab.Host(t, "client")
-	four, six := s.a.Addr[:strings.LastIndex(s.a.Addr, ".")+1]+fmt.Sprint(200+n), fmt.Sprintf("fd77::%d", 200+n)
+	four, six := freeAddress(s.a, n), fmt.Sprintf("fd77::%d", 200+n)
 	for i, h := range []*kit.Host{s.a, s.b, client} {
 		out, err := h.Command("ip", "addr", "add", fmt.Sprintf("fd77::%d/64", i+1), "dev", "eth0", "nodad").CombinedOutput()
 		if err != nil {
