@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,10 +28,14 @@ func (s *supervisor) notifier() *control.Notifier {
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(ctx, s.cfg.Notify.Timeout)
-			defer cancel()
+			limit := s.cfg.Notify.Timeout
 			if s.cfg.Notify.HTTP != "" {
-				return post(ctx, s.cfg.Notify.HTTP, data)
+				ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v (notify.timeout)", limit))
+				defer cancel()
+				if err := post(ctx, s.cfg.Notify.HTTP, data); err != nil {
+					return cmp.Or(context.Cause(ctx), err)
+				}
+				return nil
 			}
 			select {
 			case <-s.guarded:
@@ -39,7 +44,7 @@ func (s *supervisor) notifier() *control.Notifier {
 			}
 			// No service has this name. What others wrote is in the environment, and no word of the command.
 			spec := child.Spec{Argv: s.cfg.Notify.Exec, Env: []string{"UNDERSTUDY_TEXT=" + n.Text, "UNDERSTUDY_NOTICE=" + string(data)}}
-			return s.commands.Run(ctx, ".notify", spec, s.cfg.Notify.Timeout)
+			return s.commands.Run(ctx, ".notify", spec, limit)
 		},
 	}
 }

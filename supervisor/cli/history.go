@@ -40,6 +40,7 @@ func historyCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				all := len(entries)
 				entries = slices.DeleteFunc(entries, func(a control.HistoryEntry) bool {
 					return unplanned && (a.Active || a.Reason.Planned()) || since > 0 && endedBefore(a, time.Now().Add(-since))
 				})
@@ -48,6 +49,10 @@ func historyCommand() *cobra.Command {
 				}
 				if v.json {
 					return writeJSON(os.Stdout, map[string]any{"activations": entries})
+				}
+				if len(entries) == 0 && all > 0 {
+					_, err := fmt.Println("No activation is of that kind, of " + count(all, "activation") + " that are kept.")
+					return err
 				}
 				return writeHistory(os.Stdout, screenOf(os.Stdout), entries, time.Now(), len(args) == 0)
 			})

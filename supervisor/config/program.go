@@ -183,6 +183,8 @@ func checkLimits(p place, given map[string]Limit) {
 		switch {
 		case !slices.Contains(all, name):
 			at.keyFault("is not a limit" + cmp.Or(DidYouMean(name, all), ": those are "+oneOf(all)))
+		case name == "cpu" && !limit.Percent && limit.Soft > 0 && limit.Soft <= 64:
+			at.warn("ends each process after %d s of processor time: for %d processors write %d%%", limit.Soft, limit.Soft, 100*limit.Soft)
 		case limit.Percent && name != "cpu":
 			at.fault("cannot be a percentage: only cpu can")
 		case slices.Contains(together, name) && limit.Soft != limit.Hard:

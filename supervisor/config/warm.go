@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -66,6 +67,14 @@ func (o *Warm) check(p, service place, w written) {
 	}
 	if len(o.Promote.Exec) == 0 && o.Promote.Given() && w.Ready.Way() == "" {
 		promote.warn("may come before the program expects it: add ready, which says when it does")
+	}
+	for _, one := range []struct {
+		place
+		Order
+	}{{promote, o.Promote}, {demote, o.Demote}} {
+		if s := syscall.Signal(one.Signal); s == syscall.SIGKILL || s == syscall.SIGSTOP || one.Signal != 0 && one.Signal == w.StopSignal {
+			one.key("signal").fault("%v ends or freezes the program: write USR1, or another that it knows", one.Signal)
+		}
 	}
 	o.Promote.check(promote)
 	o.Demote.check(demote)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,9 +46,9 @@ func (b Bounds) Lacks(base string) error {
 	if rooted(base) {
 		base = filepath.Dir(base)
 	}
-	for controller := range b.files() {
+	for _, controller := range slices.Sorted(maps.Keys(b.files())) {
 		if !has(base, "cgroup.controllers", controller) {
-			return fmt.Errorf("the cgroup %s has no controller %s, which limits of memory, cpu and tasks need (a unit has it with Delegate=yes, on cgroup v2)", base, controller)
+			return fmt.Errorf("the cgroup %s has no controller %s, which limits of memory, cpu and tasks need: take them out, or run it where cgroup v2 has it (in a unit, with Delegate=yes)", base, controller)
 		}
 	}
 	return nil
