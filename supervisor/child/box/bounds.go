@@ -69,11 +69,10 @@ func (b Bounds) Impossible() error {
 	if err != nil {
 		return err
 	}
-	for top := base; ; base = top {
-		if top = filepath.Dir(base); !has(top, "cgroup.controllers", "") {
-			return b.Lacks(base)
-		}
+	for up := filepath.Dir(base); has(up, "cgroup.controllers", ""); up = filepath.Dir(up) {
+		base = up
 	}
+	return b.Lacks(base)
 }
 
 // Bound limits a run of the tree, before its program begins.
