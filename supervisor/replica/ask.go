@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,11 +161,12 @@ func (a asking) bounded(ctx context.Context) (context.Context, context.CancelFun
 // until waits until the copy says that it is this.
 func (a asking) until(ctx context.Context, wanted CopyRole) error {
 	for a.tells() {
-		if r, _ := a.role(ctx); r == wanted && ctx.Err() == nil {
+		r, why := a.role(ctx)
+		if r == wanted && ctx.Err() == nil {
 			return nil
 		}
 		if !wait.For(ctx, askAgain) {
-			return context.Cause(ctx)
+			return fmt.Errorf("the order was taken, but role does not say %s: %s: %w", wanted, cmp.Or(why, "it says "+string(r)), context.Cause(ctx))
 		}
 	}
 	return nil
