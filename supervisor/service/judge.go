@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,10 +80,11 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	return role.Event{Kind: over}
 }
 
-// relieved reports whether the warm program of another node could go on in place of the one here, which has failed. One that fails again soon
-// does so on the other node, too, and is started again where it is, after ever longer delays.
+// relieved reports whether the warm program of another node could go on in place of the one here, which has failed. How often a node gives up
+// bounds that, or, where it never does, once: a program that fails everywhere does not go to and fro for ever.
 func (t *term) relieved(ctx context.Context) bool {
-	if t.v.copy == nil || len(t.v.mem.restarts.failures) > 1 || t.v.inbox.intents.control().Paused {
+	most := cmp.Or(t.v.conf.Restart.GiveUpAfter, 2)
+	if t.v.copy == nil || len(t.v.mem.restarts.failures) >= most || t.v.inbox.intents.control().Paused {
 		return false
 	}
 	rivaled, err := t.cand.Members.Rivaled(ctx)

@@ -73,9 +73,10 @@ func TestAWarmProgramThatDoesNotRunIsStartedByItsTerm(t *testing.T) {
 	}
 }
 
-// A program that fails again soon would fail on the other node, too: then it does not go round, and each start comes later.
-func TestAWarmProgramThatFailsAgainStaysWhereItIs(t *testing.T) {
+// A program that fails everywhere does not go round for ever where no node gives up: each start comes later.
+func TestAWarmProgramThatFailsAgainStaysWhereNoNodeGivesUp(t *testing.T) {
 	v := warmed(t)
+	v.conf.Restart.GiveUpAfter = 0
 	v.mem.restarts.cfg = config.Restart{Policy: config.RestartOnFailure, Delay: time.Second, MaxDelay: time.Minute, GiveUpAfter: 5, Within: time.Minute}
 	r := v.testStay(t.Context(), Session{}, &endingTree{})
 	r.term.run.why = &unit.Ended{Status: child.ExitStatus{Code: 1}}
