@@ -132,7 +132,8 @@ type Member struct {
 	Machine string `json:"machine,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Token   int64  `json:"token,omitempty"` // of the activation that an active member speaks of
-	Logs    bool   `json:"logs,omitempty"`  // its programs' output is in files, as far as any of it is
+	Spread  string `json:"spread,omitempty"`
+	Logs    bool   `json:"logs,omitempty"` // its programs' output is in files, as far as any of it is
 	// Restarts counts the programs' starts after the first of this activation. Exit and Exited are how and when the run before ended.
 	Restarts int        `json:"restarts,omitempty"`
 	Exit     string     `json:"last_exit,omitempty"`

@@ -21,7 +21,8 @@ func balanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "balance",
 		Short: "Move services until no node has more than its share of them",
-		Long: "Orders switchovers, one at a time, until no node has more than its share of the services that may run there. Paused services\n" +
+		Long: "Orders switchovers, one at a time, until no node has more than its share of the services that may run there, and those with\n" +
+			"one word (spread) are on different ones. Paused services\n" +
 			"stay, and no service moves to a node that is less preferred (priority) than the one that it is on. It stops at the first that\n" +
 			"fails. Type it again to go on.",
 		Example: "  understudy balance --dry-run --zk zk1,zk2,zk3",

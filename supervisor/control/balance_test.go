@@ -21,6 +21,15 @@ func placed(name string, nodes ...string) ServiceStatus {
 	return v
 }
 
+// spread is placed, and has a word.
+func spread(name string, nodes ...string) ServiceStatus {
+	v := placed(name, nodes...)
+	for i := range v.Members {
+		v.Members[i].Spread = "jvm"
+	}
+	return v
+}
+
 func TestServicesAreBalancedOverTheNodesThatMayHaveThem(t *testing.T) {
 	many := make([]ServiceStatus, 200)
 	for i := range many {
@@ -43,8 +52,10 @@ func TestServicesAreBalancedOverTheNodesThatMayHaveThem(t *testing.T) {
 			services: []ServiceStatus{placed("w", "a", "b", "c"), placed("x", "a", "b", "c"), placed("y", "a", "b", "c"), placed("z", "b", "a")},
 			want:     []Move{{"w", "a", "c"}}, count: 1,
 		},
-		"nowhere else": {services: []ServiceStatus{placed("x", "a"), placed("y", "a"), placed("z", "b")}},
-		"nothing":      {},
+		"two of a word":              {services: []ServiceStatus{spread("x", "a", "b", "c"), spread("y", "a", "b", "c"), placed("z", "b", "a", "c")}, want: []Move{{"x", "a", "c"}}, count: 1},
+		"two of a word on two nodes": {services: []ServiceStatus{spread("x", "a", "b"), spread("y", "b", "a"), placed("z", "a", "b")}},
+		"nowhere else":               {services: []ServiceStatus{placed("x", "a"), placed("y", "a"), placed("z", "b")}},
+		"nothing":                    {},
 	} {
 		priorities := slices.Repeat([]map[string]int{c.priorities}, len(c.services))
 		got := balanced(c.services, priorities)

@@ -111,6 +111,7 @@ type MemberStatus struct {
 	Cause    election.Reason `json:"-"`                 // of its failure
 	Demoted  bool            `json:"-"`                 // that is why it says something though it stands by
 	Logs     bool            `json:"-"`                 // `understudy logs` shows its output there
+	Spread   string          `json:"-"`                 // services with this word are to be on different nodes
 }
 
 // NodeStatus is a supervisor that is connected.
@@ -327,7 +328,7 @@ func (b breadCrumb) writtenBy(held znode) bool {
 func parseMember(name string, z znode) MemberStatus {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(z.data, &m)
-	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Cause: m.Cause, Never: m.Never, Logs: m.Logs,
+	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Cause: m.Cause, Never: m.Never, Logs: m.Logs, Spread: m.Spread,
 		Restarts: m.Restarts, Exit: m.Exit, Exited: m.Exited, Retry: m.Retry, Demoted: m.Demoted != nil}
 }
 
