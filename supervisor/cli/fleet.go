@@ -79,7 +79,7 @@ func rollCommand() *cobra.Command {
 		Long: "Each node is drained, then COMMAND runs, then the node has to be well for 10 s, and is undrained. Nodes without active services\n" +
 			"come first. COMMAND runs here, with UNDERSTUDY_NODE and UNDERSTUDY_HOST in its environment, or with --ssh on the node's host.\n" +
 			"The first failure ends it, and leaves that node drained. The same command goes on there.",
-		Example: "  understudy roll --ssh --zk zk1,zk2,zk3 -- 'apt-get -y upgrade && reboot'",
+		Example: "  understudy roll --ssh --zk zk1,zk2,zk3 -- 'apt-get -y upgrade'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || cmd.ArgsLenAtDash() != 0 {
 				return usage("which command? as in `%s --ssh -- apt-get -y upgrade`", cmd.CommandPath())

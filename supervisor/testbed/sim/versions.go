@@ -35,6 +35,9 @@ func (p *Plan) versions() {
 				break
 			}
 			with.Node, with.Active, with.At = f.Node, f.Active, f.At+drawn(r, e.Length/2)
+			if p.Replicated && with.Kind == ChangeConfig && with.Way == editOrder { // copies are in no queue
+				continue
+			}
 			e.Length = max(e.Length, with.At+with.For)
 			e.Faults = append(e.Faults, with)
 		}
