@@ -27,6 +27,7 @@ type entry struct {
 	lost     *election.Activation // the one that this one took over from without a switchover, until it is logged how long nothing ran
 
 	quiet time.Time // no process lives since then, and none was started; zero: some may
+	calm  time.Time // quiet, as it was before the newest run
 	left  time.Time // a stop saw the newest program end then, and something hung since; zero: it saw none
 	down  time.Time // the programs were ready before that, and were not since; zero: they are, or never were
 	up    bool      // they were ready since they were started
@@ -53,7 +54,14 @@ func (e *entry) noteStart() {
 }
 
 // starts notes that a process may be started from now on.
-func (e *entry) starts() { e.quiet, e.left, e.up = time.Time{}, time.Time{}, false }
+func (e *entry) starts() { e.calm, e.quiet, e.left, e.up = e.quiet, time.Time{}, time.Time{}, false }
+
+// vain notes that none was.
+func (e *entry) vain() {
+	if e.quiet.IsZero() {
+		e.quiet = e.calm
+	}
+}
 
 // fell notes that the last process was proved dead.
 func (e *entry) fell() {

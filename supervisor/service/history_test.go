@@ -105,6 +105,9 @@ func TestAnActivationTellsHowLongItWasDown(t *testing.T) {
 		e.rests()
 		died := time.Now()
 		time.Sleep(5 * time.Second) // its effects are undone
+		e.starts() // but there is no such program any more
+		e.vain()
+		e.rests()
 		h.noteEnd(&e, election.ChildFailed)
 		h.noteProved(&e)
 		if o := h.takeOwed(); o.entry.DownMs != 11000 || o.entry.Restarts != 1 || !o.end.Equal(died) {

@@ -371,7 +371,11 @@ func (t *stay) Clear(ctx context.Context) role.Event {
 // closeRun ends the goroutines that listen to the programs.
 func (t *term) closeRun() {
 	if t.run.programs != nil {
-		t.entry.stopped(t.run.programs.Ended())
+		if t.run.programs.Began() {
+			t.entry.stopped(t.run.programs.Ended())
+		} else {
+			t.entry.vain()
+		}
 		t.run.programs.Close()
 		t.run.programs = nil
 	}

@@ -200,6 +200,9 @@ func (r *Run) Wait() error {
 // Ended is when Stop saw the newest program end, and when it had proved that all are dead; zero: it did not.
 func (r *Run) Ended() (left, idle time.Time) { return r.left, r.idle }
 
+// Began reports whether any program was started.
+func (r *Run) Began() bool { return len(r.started()) > 0 }
+
 // First is the first program that was started, or nil.
 func (r *Run) First() host.Process {
 	r.mu.Lock()
