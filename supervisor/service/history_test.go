@@ -105,7 +105,7 @@ func TestAnActivationTellsHowLongItWasDown(t *testing.T) {
 		e.rests()
 		died := time.Now()
 		time.Sleep(5 * time.Second) // its effects are undone
-		e.starts() // but there is no such program any more
+		e.starts()                  // but there is no such program any more
 		e.vain()
 		e.rests()
 		h.noteEnd(&e, election.ChildFailed)
