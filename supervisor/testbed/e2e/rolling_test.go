@@ -39,7 +39,7 @@ func TestAFleetIsRolledAndBalanced(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "upgrade")
 	must.OK(t, os.WriteFile(script, []byte("#!/bin/sh\necho $UNDERSTUDY_NODE >>"+dir+"/began\ntest $UNDERSTUDY_NODE = a || test -e "+dir+"/mended\n"), 0o700))
-	if r := f.p.ask(t, nil, "roll", "--", script); r.Code != 1 || !strings.Contains(r.Err, "on b: ") {
+	if r := f.p.ask(t, nil, "roll", "--", script); r.Code != 1 || !strings.Contains(r.Err, "on b, which stays drained: ") {
 		t.Errorf("%+v", r)
 	}
 	f.AllOn(t, "a", 0)
