@@ -14,7 +14,7 @@ type Service struct {
 	Election     Election      `yaml:"election" doc:"With race, the first node that takes the lock becomes active. With queue, nodes take turns in the order they came."`
 	Contain      Contain       `yaml:"contain" doc:"How the program's processes are contained. auto takes the best way that works here. strict is auto without the last resort, and stops a program of which a process is found outside of its container. It is the same for all services of a supervisor."`
 	Priority     int           `yaml:"priority" doc:"Nodes with a higher number are preferred."`
-	Spread       string        `yaml:"spread,omitempty" doc:"A word. Services that have the same one stay on different nodes while they can: a node that has one leaves another to other nodes for half a second. 'understudy balance' moves them apart."`
+	Spread       string        `yaml:"spread,omitempty" doc:"A word. Services that have the same one stay on different nodes while they can: a node that has one leaves another to other nodes for half a second. Two that become free at the same moment may meet: 'understudy balance' moves them apart."`
 	Failback     bool          `yaml:"failback" doc:"Whether a preferred node that returns takes the service back. A node that gives it up each time waits twice as long before the next time."`
 	Eligible     bool          `yaml:"eligible" doc:"Whether this node may ever become active."`
 	Moves        Moves         `yaml:"moves" doc:"A service that has moved more often than this stays where it is until an operator resumes it."`
