@@ -71,6 +71,7 @@ type CarriedTerm struct {
 	Claim election.CarriedClaim `json:"claim"`
 	Entry election.Activation   `json:"entry"`
 	Name  string                `json:"name,omitempty"` // of the entry, where that is written
+	Seen  time.Time             `json:"seen"`           // its programs were watched until then
 	Tree  json.RawMessage       `json:"tree"`
 	Run   *unit.CarriedRun      `json:"run"`
 
@@ -80,7 +81,7 @@ type CarriedTerm struct {
 
 func carry(claim election.CarriedClaim, entry election.Activation, tree host.Tree, run *unit.CarriedRun) (*CarriedTerm, error) {
 	id, err := tree.ID()
-	return &CarriedTerm{Claim: claim, Entry: entry, Name: entry.Entry, Tree: id, Run: run, tree: tree}, err
+	return &CarriedTerm{Claim: claim, Entry: entry, Name: entry.Entry, Seen: time.Now().UTC(), Tree: id, Run: run, tree: tree}, err
 }
 
 // Outlasts is until when a term whose session has expired may go on in the next one; 0: there is none. It is called while the service does
@@ -92,10 +93,10 @@ func (v *Service) Outlasts() time.Duration {
 	return v.carried.until
 }
 
-func (c *CarriedTerm) entry() election.Activation {
-	entry := c.Entry
-	entry.Entry = c.Name
-	return entry
+// carried is the entry of a term that was handed over. Until the term goes on, nobody sees when its programs end.
+func (e *entry) carried(c *CarriedTerm) {
+	e.Activation, e.left = c.Entry, c.Seen
+	e.Entry = c.Name
 }
 
 // Find looks the term's tree and processes up in a guard that was handed over.

@@ -151,3 +151,19 @@ func TestARoleLastsThroughAnUpgrade(t *testing.T) {
 		t.Error("a later activation counts as the one before the upgrade")
 	}
 }
+
+// Between two images nobody sees when a program ends: of a term that does not go on, the history says since when, and until when.
+func TestTheEndOfATermThatDoesNotGoOnIsBounded(t *testing.T) {
+	seen := time.Now().UTC().Add(-3 * time.Second)
+	var h history
+	var e entry
+	e.carried(&CarriedTerm{Entry: election.Activation{Token: 7}, Name: "entry-1", Seen: seen})
+	h.noteEnd(&e, election.LeaseEnding)
+	h.noteProved(&e)
+	switch is := h.owed.entry; {
+	case is.Entry != "entry-1" || is.EndMin == nil || is.EndMax == nil:
+		t.Fatalf("%+v", is)
+	case !is.EndMin.Equal(seen) || time.Since(*is.EndMax) > time.Minute || is.EndMax.Sub(seen) < 3*time.Second:
+		t.Errorf("%v to %v", is.EndMin, is.EndMax)
+	}
+}

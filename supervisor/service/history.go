@@ -28,7 +28,7 @@ type entry struct {
 
 	quiet time.Time // no process lives since then, and none was started; zero: some may
 	calm  time.Time // quiet, as it was before the newest run
-	left  time.Time // a stop saw the newest program end then, and something hung since; zero: it saw none
+	left  time.Time // what a stop saw last, or a previous image: the newest program ended then or later; zero: it saw none
 	down  time.Time // the programs were ready before that, and were not since; zero: they are, or never were
 	up    bool      // they were ready since they were started
 }

@@ -34,7 +34,8 @@ func (t *stay) reclaim(ctx context.Context) role.Event {
 	}
 	v.carried = nil
 	t.beginTerm(claim, election.Effects{})
-	t.term.entry.Activation, t.term.lived = c.entry(), true
+	t.term.entry.carried(c)
+	t.term.lived = true
 	err = t.term.takeAgain(ctx, claim)
 	if err == nil {
 		t.s.Gate.Reclaimed(v.Term(), claim)

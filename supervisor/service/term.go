@@ -157,7 +157,8 @@ func (t *stay) Resume(ctx context.Context) role.Event {
 		return role.Event{Kind: role.HandAsked}
 	}
 	t.beginTerm(claim, election.Effects{})
-	t.term.entry.Activation, t.term.lived, t.term.run.adopt = c.entry(), true, c.Run
+	t.term.entry.carried(c)
+	t.term.lived, t.term.run.adopt = true, c.Run
 	if !t.s.Gate.Enter(ctx, v.Term(), t.term.claim) {
 		e := t.term.over(ctx)
 		if e.Kind != role.HandAsked { // else the next image continues it
@@ -177,7 +178,8 @@ func (t *stay) drop(why error) {
 	v, c := t.v, t.v.carried
 	v.carried = nil
 	t.beginTerm(&election.Claim{}, election.Effects{})
-	t.term.entry.Activation, t.candidacy.tree = c.entry(), c.tree
+	t.term.entry.carried(c)
+	t.candidacy.tree = c.tree
 	c.Run.Discard()
 	v.log.Error("this activation cannot continue, stopping the program", "error", why)
 }
