@@ -3,6 +3,7 @@ package programs
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ func newStanding(t *testing.T, name string, takes time.Duration, swaps ...string
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", script))
 	must.OK(t, err)
 	for _, h := range s.hosts() {
+		h.PowerOn(t)
 		w.dirs[h] = kit.Open(t, t.TempDir())
 		must.OK(t, os.WriteFile(filepath.Join(w.dirs[h], script), text, 0o644))
 		was, dir := "  billing:", "/srv/billing"
@@ -66,8 +68,20 @@ func (w *standing) crash(t *testing.T, h *kit.Host) {
 	kit.Signal(syscall.SIGKILL, pids...)
 }
 
-// A switchover, the death of the program and that of its supervisor cost little where another program is there already, however long it takes
-// to start. Beside it stands what they cost where none is, and where the program needs no time.
+// memory is what the program on a host has in memory, as "ps" says it.
+func (w *standing) memory(t *testing.T, h *kit.Host) string {
+	t.Helper()
+	pids := kit.Processes("python3", w.dirs[h])
+	if len(pids) == 0 {
+		return "none"
+	}
+	kib, err := exec.Command("ps", "-o", "rss=", "-p", fmt.Sprint(pids[0])).Output()
+	must.OK(t, err)
+	return strings.TrimSpace(string(kib)) + " KiB"
+}
+
+// A switchover, the death of the program, of its supervisor and of its host cost little where another program is there already, however long it
+// takes to start. Beside it stands what they cost where none is, and where the program needs no time.
 func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
 	cold := []string{"      promote: {http: \"POST http://127.0.0.1:8080/activate\"}\n      demote: {http: \"POST http://127.0.0.1:8080/idle\"}\n", "", "    warm:\n", ""}
 	for _, c := range []struct {
@@ -97,7 +111,15 @@ func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
 			w.v.Longest()
 			w.sups[next].Kill9()
 			killed := w.v.Served(t, other)
-			t.Logf("%s: switchover %v, program killed %v, supervisor killed %v", c.name, switched, crashed, killed)
+			w.sups[next] = w.start(t, next)
+			w.role(t, next, "standby")
+			w.role(t, other, "active")
+			held := w.memory(t, next)
+			w.v.Longest()
+			other.PowerOff(t)
+			lost := w.v.Served(t, next)
+			t.Logf("%s: switchover %v, program killed %v, supervisor killed %v, host lost %v, memory of the standby %s",
+				c.name, switched, crashed, killed, lost, held)
 			for what, gap := range map[string]time.Duration{"switchover": switched, "program": crashed, "supervisor": killed} {
 				if warm && gap > loads/2 {
 					t.Errorf("%s: nobody answered for %v", what, gap)
