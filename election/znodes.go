@@ -133,6 +133,7 @@ type Member struct {
 	Agent   string `json:"agent,omitempty"`
 	Token   int64  `json:"token,omitempty"` // of the activation that an active member speaks of
 	Spread  string `json:"spread,omitempty"`
+	Warm    bool   `json:"warm,omitempty"` // its program stands by, and can be ordered something there
 	Logs    bool   `json:"logs,omitempty"` // its programs' output is in files, as far as any of it is
 	// Restarts counts the programs' starts after the first of this activation. Exit and Exited are how and when the run before ended.
 	Restarts int        `json:"restarts,omitempty"`

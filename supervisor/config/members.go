@@ -104,7 +104,7 @@ func (s Service) withAddresses() []Process {
 
 // Copy is what of a replicated service runs on every node: its program.
 func (s Service) Copy() Service {
-	s.Processes, s.Hooks = s.Processes[:1], Hooks{}
+	s.Processes, s.Hooks, s.Health = s.Processes[:1], Hooks{}, s.Health.follower()
 	return s
 }
 

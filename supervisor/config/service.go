@@ -74,6 +74,9 @@ func (w written) check(p place) {
 	s.ReloadCheck.checkGiven(p.key("reload_check"))
 	s.Restart.check(p.key("restart"))
 	s.Health.check(p.key("health"))
+	if follower := p.key("health").key("follower"); s.Replicated == nil && s.Warm == nil && follower.given() {
+		follower.noEffect("a program that runs beside the active one", "warm: or replicated:")
+	}
 	s.Precheck.check(p.key("precheck"))
 	s.Replicated.check(p.key("replicated"), p, w)
 	s.Warm.check(p.key("warm"), p, w)

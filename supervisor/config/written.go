@@ -35,7 +35,7 @@ func (w written) service() Service {
 	for i := range s.Processes {
 		s.Processes[i].tidy()
 	}
-	if s.Health.Way() == "" {
+	if s.Health.follower().Way() == "" {
 		s.Health = HealthCheck{}
 	}
 	if len(s.Precheck.Exec) == 0 {

@@ -108,6 +108,7 @@ type MemberStatus struct {
 	Drained  *DrainedNode    `json:"drained,omitempty"` // nil: it is not
 	Token    int64           `json:"-"`                 // of the activation that it speaks of; 0: it does not say
 	Never    bool            `json:"-"`                 // it is never a candidate, by its own config
+	Warm     bool            `json:"-"`                 // its program stands by
 	Cause    election.Reason `json:"-"`                 // of its failure
 	Demoted  bool            `json:"-"`                 // that is why it says something though it stands by
 	Logs     bool            `json:"-"`                 // `understudy logs` shows its output there
@@ -329,7 +330,7 @@ func parseMember(name string, z znode) MemberStatus {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(z.data, &m)
 	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Cause: m.Cause, Never: m.Never, Logs: m.Logs, Spread: m.Spread,
-		Restarts: m.Restarts, Exit: m.Exit, Exited: m.Exited, Retry: m.Retry, Demoted: m.Demoted != nil}
+		Warm: m.Warm, Restarts: m.Restarts, Exit: m.Exit, Exited: m.Exited, Retry: m.Retry, Demoted: m.Demoted != nil}
 }
 
 func parseNode(name string, z znode) NodeStatus {

@@ -80,7 +80,8 @@ func (w *view) enter(to election.Role, why election.Reason) {
 // member is this node's entry for the other nodes.
 func (w *view) member() election.Member {
 	story := w.mem.story
-	m := election.Member{Role: w.taken.role, Health: election.HealthOK, Why: w.note, Since: w.taken.since, Agent: w.agent, Logs: w.logged(), Spread: w.conf.Spread}
+	m := election.Member{Role: w.taken.role, Health: election.HealthOK, Why: w.note, Since: w.taken.since, Agent: w.agent, Logs: w.logged(),
+		Spread: w.conf.Spread, Warm: w.conf.Warm != nil}
 	switch w.taken.role {
 	case election.RoleActive:
 		m.Health, m.Why = w.wellness.of(w.intents.control())

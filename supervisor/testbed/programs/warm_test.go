@@ -83,7 +83,8 @@ func (w *standing) memory(t *testing.T, h *kit.Host) string {
 // A switchover, the death of the program, of its supervisor and of its host cost little where another program is there already, however long it
 // takes to start. Beside it stands what they cost where none is, and where the program needs no time.
 func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
-	cold := []string{"      promote: {http: \"POST http://127.0.0.1:8080/activate\"}\n      demote: {http: \"POST http://127.0.0.1:8080/idle\"}\n", "", "    warm:\n", ""}
+	cold := []string{"      promote: {http: \"POST http://127.0.0.1:8080/activate\"}\n      demote: {http: \"POST http://127.0.0.1:8080/idle\"}\n", "", "    warm:\n", "",
+		"      follower: {http: \"http://127.0.0.1:8080/healthz\"}       # while it stands by\n", ""}
 	for _, c := range []struct {
 		name, example string
 		takes         time.Duration
@@ -172,6 +173,15 @@ func TestAWarmProgramStandsByOnlyWhereItMay(t *testing.T) {
 	w.v.Served(t, active)
 	if now := kit.Processes("python3", w.dirs[active]); len(now) != 1 || slices.Contains(was, now[0]) {
 		t.Errorf("it was not restarted where it is: %v, %v", was, now)
+	}
+	w.role(t, other, "standby")
+	was, stands := kit.Processes("python3", w.dirs[active]), kit.Processes("python3", w.dirs[other])
+	w.order(t, "restart", w.service, "--node", other.Name)
+	if now := kit.Processes("python3", w.dirs[other]); len(now) != 1 || slices.Equal(stands, now) {
+		t.Errorf("what stands by was not restarted: %v, %v", stands, now)
+	}
+	if now := kit.Processes("python3", w.dirs[active]); !slices.Equal(was, now) {
+		t.Errorf("beside it the active one was: %v, %v", was, now)
 	}
 	w.role(t, other, "standby")
 	w.order(t, "switchover", w.service) // it was started by its term, and ceases all the same
