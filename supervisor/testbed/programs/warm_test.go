@@ -132,7 +132,11 @@ func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
 
 // What is stopped runs nowhere, and what is drained not there; a changed command is in force on both nodes, and the service stays where it is.
 func TestAWarmProgramStandsByOnlyWhereItMay(t *testing.T) {
-	w := newStanding(t, "warm-http", 0)
+	w := newStanding(t, "warm-http", 0, "interval: 2s", "interval: 300ms")
+	stands := kit.Processes("python3", w.dirs[w.b])
+	if kit.Reached(3*time.Second, func() bool { return !slices.Equal(stands, kit.Processes("python3", w.dirs[w.b])) }) {
+		t.Fatal("what stands by answers 503 to those who ask it to work, and was restarted for that")
+	}
 	run := func(h *kit.Host) bool { return len(kit.Processes("python3", w.dirs[h])) == 1 }
 	if !run(w.a) || !run(w.b) {
 		t.Fatal("it does not stand by")
@@ -175,7 +179,7 @@ func TestAWarmProgramStandsByOnlyWhereItMay(t *testing.T) {
 		t.Errorf("it was not restarted where it is: %v, %v", was, now)
 	}
 	w.role(t, other, "standby")
-	was, stands := kit.Processes("python3", w.dirs[active]), kit.Processes("python3", w.dirs[other])
+	was, stands = kit.Processes("python3", w.dirs[active]), kit.Processes("python3", w.dirs[other])
 	w.order(t, "restart", w.service, "--node", other.Name)
 	if now := kit.Processes("python3", w.dirs[other]); len(now) != 1 || slices.Equal(stands, now) {
 		t.Errorf("what stands by was not restarted: %v, %v", stands, now)
