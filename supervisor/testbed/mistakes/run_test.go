@@ -49,6 +49,10 @@ func TestPrograms(t *testing.T) {
 		{"no-env", "command: [sleep, '99'], env_file: /no/such", down, []string{"env_file /no/such: no such file or directory."}, []string{"[WARN]", "env_file /no/such"}},
 		{"no-log", "command: [sleep, '99'], log: {file: /no/such/x.log}", down, []string{"log.file: there is no folder /no/such: create it, or use /var/log/understudy."}, []string{"[WARN]", "there is no folder /no/such"}},
 		{
+			"no-promote", "command: [sleep, '99'], warm: {promote: {exec: /no/such}}", down,
+			[]string{"it could not start here: promote: /no/such: no such file or directory."}, []string{"[WARN]", "promote: /no/such"},
+		},
+		{
 			"daemon", `command: [sh, -c, "sleep 99 & exit 0"]`, down, []string{"failed here", "the program ended: exit code 0. It tries again in", "A program that should keep running must stay in the foreground."},
 			[]string{"[WARN]", "a program that should keep running must stay in the foreground"},
 		},
