@@ -122,10 +122,11 @@ type NodeStatus struct {
 	Pid      int        `json:"pid"`
 	Version  string     `json:"version"`
 	Contain  string     `json:"contain"`
-	Fault    string     `json:"config_fault"`         // why its changed config is not taken up
-	Config   string     `json:"config,omitempty"`     // the file; empty: it has none
-	Sum      string     `json:"config_sum,omitempty"` // of the file's content, and of all that it includes
-	Warnings []string   `json:"warnings"`             // dangerous settings there
+	Fault    string     `json:"config_fault"`           // why its changed config is not taken up
+	Config   string     `json:"config,omitempty"`       // the file; empty: it has none
+	Sum      string     `json:"config_sum,omitempty"`   // of the file's content, and of all that it includes
+	Warnings []string   `json:"warnings"`               // dangerous settings there
+	Untold   string     `json:"notify_fault,omitempty"` // why it cannot tell people what happens
 	Since    *time.Time `json:"since"`
 	LeaseMs  int64      `json:"lease_ms"` // 0: it does not say
 	Silent   bool       `json:"silent"`   // ZooKeeper keeps its session, but it sends no heartbeats
@@ -336,7 +337,7 @@ func parseMember(name string, z znode) MemberStatus {
 func parseNode(name string, z znode) NodeStatus {
 	var n election.Node
 	_ = json.Unmarshal(z.data, &n)
-	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), LeaseMs: n.LeaseMs, Restart: n.Restart,
+	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Untold: n.Untold, Since: when(n.Since), LeaseMs: n.LeaseMs, Restart: n.Restart,
 		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}, At: n.Copies}
 }
 
