@@ -102,6 +102,9 @@ func (l *TreeCgroup) Bound(r *RunCgroup, base string, b Bounds) error {
 
 // OutOfMemory reports whether the kernel has killed a process of a run because memory was short. It does not say so without the controller.
 func OutOfMemory(run string) bool {
+	if run == "" { // it has no cgroup of its own
+		return false
+	}
 	text, _ := os.ReadFile(filepath.Join(run, "memory.events"))
 	_, after, _ := strings.Cut(string(text), "\noom_kill ")
 	killed, _, _ := strings.Cut(after, "\n")
