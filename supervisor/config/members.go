@@ -90,14 +90,15 @@ func (process Process) checkTimes(p place, instead string) {
 	checkNotNegative(p.key("ready").key("timeout"), process.Ready.Timeout)
 }
 
-// withAddresses are the members of a service with its addresses before them; or behind a copy, which has none until it is promoted.
+// withAddresses are the members of a service with its addresses before them; of one that runs on every node, behind its first program, which has
+// none until it is promoted.
 func (s Service) withAddresses() []Process {
 	var all []Process
 	for _, a := range s.Address {
 		all = append(all, Process{Name: a.IP.Addr(), Address: &a})
 	}
 	if s.Replicated != nil {
-		return append(s.Processes, all...)
+		return slices.Concat(s.Processes[:1], all, s.Processes[1:])
 	}
 	return append(all, s.Processes...)
 }

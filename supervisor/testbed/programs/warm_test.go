@@ -130,6 +130,50 @@ func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
 	}
 }
 
+// Of several processes the first stands by. The others run where it is promoted, from after that until before it is demoted.
+func TestOnlyTheFirstOfSeveralProcessesStandsBy(t *testing.T) {
+	w := newStanding(t, "warm-http", 0)
+	for _, h := range w.hosts() {
+		text, err := os.ReadFile(w.files[h.Name])
+		must.OK(t, err)
+		var first, rest []string
+		for line := range strings.Lines(string(text)) {
+			key, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+			if slices.Contains([]string{"command", "user", "working_dir", "env", "ready"}, key) {
+				first = append(first, "    "+line)
+			} else {
+				rest = append(rest, line)
+			}
+		}
+		at := slices.IndexFunc(rest, func(line string) bool { return strings.Contains(line, "    warm:") })
+		several := append([]string{"    processes:\n      - name: server\n"}, first...)
+		several = append(several, fmt.Sprintf("      - {name: beside, command: [sleep, infinity], working_dir: %s}\n", w.dirs[h]))
+		must.OK(t, os.WriteFile(w.files[h.Name], []byte(strings.Join(slices.Insert(rest, at, several...), "")), 0o644))
+	}
+	only := func(h, other *kit.Host) bool {
+		return len(kit.Processes("sleep", w.dirs[h])) == 1 && len(kit.Processes("sleep", w.dirs[other])) == 0 &&
+			len(kit.Processes("python3", w.dirs[h])) == 1 && len(kit.Processes("python3", w.dirs[other])) == 1
+	}
+	kit.Until(t, soon, "the second process runs on the active node", func() bool { return only(w.a, w.b) || only(w.b, w.a) })
+	active, other := w.a, w.b
+	if !only(w.a, w.b) {
+		active, other = w.b, w.a
+	}
+	w.role(t, active, "active")
+	w.role(t, other, "standby")
+	was := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...)
+	w.order(t, "switchover", w.service)
+	w.v.Served(t, other)
+	w.role(t, active, "standby")
+	kit.Until(t, soon, "it moves with the service", func() bool { return only(other, active) })
+	if now := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...); !slices.Equal(was, now) {
+		t.Errorf("the first ones were not left running: %v, %v", was, now)
+	}
+	kit.Signal(syscall.SIGKILL, kit.Processes("sleep", w.dirs[other])...)
+	kit.Until(t, soon, "the other node has it once it fails", func() bool { return only(active, other) })
+	w.v.Served(t, active)
+}
+
 // What is stopped runs nowhere, and what is drained not there; a changed command is in force on both nodes, and the service stays where it is.
 func TestAWarmProgramStandsByOnlyWhereItMay(t *testing.T) {
 	w := newStanding(t, "warm-http", 0, "interval: 2s", "interval: 300ms")
