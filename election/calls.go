@@ -82,7 +82,7 @@ var errTooLate = fmt.Errorf("%w in time", errUnanswered)
 
 // call is within, for as long as an answer may take.
 func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
-	v, err := within(ctx, c, answerLimit(c.lease.LeaseLength()), f)
+	v, err := within(ctx, c, c.lease.LeaseLength(), f)
 	if errors.Is(err, errTooLate) {
 		c.dialer.kick() // another connection can repeat the reads that this one lost
 	}

@@ -45,9 +45,6 @@ func stallLimit(lease time.Duration) time.Duration {
 	return max(min(lease*2/5, 3*time.Second), lease/5)
 }
 
-// answerLimit is how long an answer may take before the connection counts as broken.
-func answerLimit(lease time.Duration) time.Duration { return lease }
-
 // StopEarly is how long before its end a lease that is not extended counts as ending, so that a child is asked before it
 // is killed.
 func StopEarly(lease time.Duration) time.Duration { return lease / 10 }
