@@ -50,7 +50,8 @@ func (w *wire) noGreeting(heard []byte, err error) error {
 		n, _ := w.in.Read(rest)
 		return &NoZooKeeper{Server: w.server, Sent: string(heard) + string(rest[:n])}
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("%s hung up without an answer: a server without a quorum does, or one that has maxClientCnxns connections from here, or a secure port (zookeeper.tls)", w.server)
+		return fmt.Errorf("%s hung up without an answer: a server without a quorum does, "+
+			"or one that has maxClientCnxns connections from here, or a secure port (zookeeper.tls)", w.server)
 	}
 	return err
 }
@@ -58,7 +59,8 @@ func (w *wire) noGreeting(heard []byte, err error) error {
 // noTLS explains why a server does not answer as one that speaks TLS.
 func noTLS(address string, err error) error {
 	_, other := errors.AsType[tls.RecordHeaderError](err)
-	if other || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+	if other || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("TLS with %s: %w (is this the secure port?)", address, plainly(err))
 	}
 	return fmt.Errorf("TLS with %s: %w", address, err)
