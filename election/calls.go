@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,10 +58,8 @@ func unknown(err error) bool {
 
 // answered reports whether err is a server's own code, or the client's for a request that it did not send.
 func answered(err error) bool {
-	codes := []error{
-		zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists, zk.ErrNotEmpty,
-		zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath,
-	}
+	codes := []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists, zk.ErrNotEmpty,
+		zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath}
 	code, is := errors.AsType[jute.Code](err)
 	return is && refuses(code) || slices.ContainsFunc(codes, func(c error) bool { return errors.Is(err, c) })
 }
