@@ -22,7 +22,8 @@ func Explained(err error) error {
 	if !errors.Is(err, ErrNoAuth) {
 		return err
 	}
-	return errors.New(strings.ReplaceAll(err.Error(), ErrNoAuth.Error(), "not authenticated: other credentials made this znode, set zookeeper.auth to those of the other nodes"))
+	return errors.New(strings.ReplaceAll(err.Error(), ErrNoAuth.Error(),
+		"not authenticated: other credentials made this znode, set zookeeper.auth to those of the other nodes"))
 }
 
 // ErrNotOurs says that a znode does not belong to the credentials that we wanted to use from now on.

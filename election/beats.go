@@ -190,7 +190,8 @@ func (w *beat) saw(v view, l look) {
 		}
 	}
 	lease := cmp.Or(w.told, l.longest)
-	if next, err := decode[Node](v.data); err == nil && next.Replaced != nil && *next.Replaced == (LastBeat{SessionName(w.of.session), w.sight.version}) {
+	if next, err := decode[Node](v.data); err == nil && next.Replaced != nil &&
+		*next.Replaced == (LastBeat{SessionName(w.of.session), w.sight.version}) {
 		w.sight = is // it was deleted as it was seen
 	}
 	switch {

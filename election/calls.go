@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,8 +34,8 @@ func coded(err error) error {
 	return jute.Code(code)
 }
 
-// refuses reports whether a code says that a request was not carried out, and would not be if it were repeated. Those above -100 are failures
-// of the server itself, which may come after it has carried out the request.
+// refuses reports whether a code says that a request was not carried out, and would not be if it were repeated. Those above -100 are
+// failures of the server itself, which may come after it has carried out the request.
 func refuses(code jute.Code) bool {
 	switch code {
 	case jute.SessionMoved, jute.RequestTimeout, jute.ThrottledOp:
@@ -57,14 +58,10 @@ func unknown(err error) bool {
 
 // answered reports whether err is a server's own code, or the client's for a request that it did not send.
 func answered(err error) bool {
-	for _, code := range []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
-		zk.ErrNotEmpty, zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath} {
-		if errors.Is(err, code) {
-			return true
-		}
-	}
+	codes := []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists, zk.ErrNotEmpty,
+		zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath}
 	code, is := errors.AsType[jute.Code](err)
-	return is && refuses(code)
+	return is && refuses(code) || slices.ContainsFunc(codes, func(c error) bool { return errors.Is(err, c) })
 }
 
 // client sends the requests of one session. Each is bounded; its outcome is known, or known to be unknown.
@@ -82,7 +79,7 @@ var errTooLate = fmt.Errorf("%w in time", errUnanswered)
 
 // call is within, for as long as an answer may take.
 func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
-	v, err := within(ctx, c, answerLimit(c.lease.LeaseLength()), f)
+	v, err := within(ctx, c, c.lease.LeaseLength(), f)
 	if errors.Is(err, errTooLate) {
 		c.dialer.kick() // another connection can repeat the reads that this one lost
 	}

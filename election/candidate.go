@@ -69,9 +69,11 @@ func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (
 	s.sawRecord(record)
 	birth := born(v)
 	c := &Candidate{
-		s: s, paths: p, mode: mode, taking: taking{s: s, paths: p, birth: birth, setBacks: setBacks, stale: setBacks > 0}, Newest: v.Mzxid, SetBacks: setBacks,
-		queue: queue{s: s, dir: p.Queue(), mark: strings.TrimPrefix(SessionName(s.ID()), "0x"), left: mode != Queue}, preference: preference{s: s, dir: p.Preferred()},
-		Members: &Members{s: s, dir: p.Members()}, Control: &ControlZnode{s, p, birth}, Crumb: &Crumb{s, p}, History: &History{s, p.History()},
+		s: s, paths: p, mode: mode, taking: taking{s: s, paths: p, birth: birth, setBacks: setBacks, stale: setBacks > 0},
+		Newest: v.Mzxid, SetBacks: setBacks, preference: preference{s: s, dir: p.Preferred()},
+		queue:   queue{s: s, dir: p.Queue(), mark: strings.TrimPrefix(SessionName(s.ID()), "0x"), left: mode != Queue},
+		Members: &Members{s: s, dir: p.Members()}, Control: &ControlZnode{s, p, birth},
+		Crumb: &Crumb{s, p}, History: &History{s, p.History()},
 	}
 	c.taking.saw = func(token int64) {
 		if c.Saw != nil {
@@ -147,7 +149,8 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	return Opening{clear: !trail.exists}, err
 }
 
-// Forsake gives back a lock that is ours in an older copy of ZooKeeper's data, if the data was set back. No process of the service is alive.
+// Forsake gives back a lock that is ours in an older copy of ZooKeeper's
+// data, if the data was set back. No process of the service is alive.
 func (c *Candidate) Forsake(ctx context.Context) error {
 	if !c.taking.stale {
 		return nil

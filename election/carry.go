@@ -33,7 +33,10 @@ func (s *Session) Carry() (CarriedSession, error) {
 	case id == 0 || end == 0:
 		return CarriedSession{}, errors.New("there is no open session")
 	}
-	c := CarriedSession{Session: id, Password: password, Lease: s.LeaseLength(), Seen: s.dialer.seen.Load(), LeaseEnd: end, Beat: s.rests(), Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: s.cfg.resolver().known(s.cfg.Servers)}
+	c := CarriedSession{
+		Session: id, Password: password, Lease: s.LeaseLength(), Seen: s.dialer.seen.Load(), LeaseEnd: end, Beat: s.rests(),
+		Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: s.cfg.resolver().known(s.cfg.Servers),
+	}
 	for service := range s.locks.all() {
 		c.Claims[service] = true
 	}

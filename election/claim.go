@@ -70,8 +70,8 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		if c.Previous == nil {
 			return nil
 		}
-		// A token that the previous active adds late changes nothing. Any other change makes it another case: no delay proves the death of a
-		// process that was seen alive, or undoes an effect, and an answer that was given before does not cover it.
+		// A token that the previous active adds late changes nothing. Any other change makes it another case: no delay proves the death of
+		// a process that was seen alive, or undoes an effect, and an answer that was given before does not cover it.
 		now := *c.Previous
 		now.Token = previous.Token
 		if !bytes.Equal(encode(now), encode(previous)) {
@@ -80,8 +80,8 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 	}
 }
 
-// Delay is how long, from the claim, the previous active's child may live if nothing proves its death; at least grace. P1: it ends with that
-// node's lease, as this one sees it, whatever has become of its session; so it grows with each sign of life. But within a lease
+// Delay is how long, from the claim, the previous active's child may live if nothing proves its death; at least grace. P1: it ends with
+// that node's lease, as this one sees it, whatever has become of its session; so it grows with each sign of life. But within a lease
 // whoever has heartbeats acknowledged has heard that the lock is gone, and acted. Only after its lease a node undoes effects: what is not
 // undone in its time, its breadcrumb says.
 func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, error) {
@@ -141,8 +141,8 @@ func (c *Claim) over(ctx context.Context, id int64, lease time.Duration) (time.D
 	return over, nil
 }
 
-// Silent proves, once a Delay is over, that the previous active has sent no heartbeat since: P1. What a node has seen is what its server had
-// by then. A write is ordered among the others', and no later loss of data takes back that the lease was over when it was answered. It
+// Silent proves, once a Delay is over, that the previous active has sent no heartbeat since: P1. What a node has seen is what its server
+// had by then. A write is ordered among the others', and no later loss of data takes back that the lease was over when it was answered. It
 // reports false if there was one, or if that is not known: then ask Delay again.
 func (c *Claim) Silent(ctx context.Context) (bool, error) {
 	if c.silentIn == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ControlZnode is the znode to which operators write their orders. Nodes watch it together with the preferred nodes, and with the order that
-// drains this node.
+// ControlZnode is the znode to which operators write their orders. Nodes watch it together with the preferred nodes, and with the order
+// that drains this node.
 type ControlZnode struct {
 	s     *Session
 	paths Paths

@@ -20,19 +20,20 @@ type CopyReport struct {
 	Address string `json:"address"`       // how others reach it: a host, or one with a port
 	Era     int64  `json:"era,omitempty"` // in which these tokens were given; see CopiesSeen
 	// Followed is the token of the newest promotion whose data it has; 0: of none.
-	Followed int64        `json:"followed,omitempty"`
-	Toward   int64        `json:"toward,omitempty"`   // it was told to follow this promotion, and may not have its data yet
-	Source   Source       `json:"source,omitzero"`    // the copy that it was told to follow last
-	Position *uint64      `json:"position,omitempty"` // nil: it is not known
-	Why      string       `json:"why,omitempty"`      // it is not
-	Empty    bool         `json:"empty,omitempty"`    // it has no data at all, whatever it had
-	Same     bool         `json:"same,omitempty"`     // and yet no data is lost: it has what it had, or more
-	Had      uint64       `json:"had,omitempty"`      // the greatest position that it has told of this data
-	Led      bool         `json:"led,omitempty"`      // it was promoted as Followed, and has followed no other one since
-	Saw      copies.Lead  `json:"saw,omitzero"`       // how far it has seen the data of another one go that was promoted
-	Vacancy  int64        `json:"vacancy,omitempty"`  // in which the position was asked; see Question
-	Asks     int64        `json:"asks,omitempty"`     // the token under which this node has fenced a primary, and has the copies compared once more; 0: it does not
-	Stands   bool         `json:"stands,omitempty"`   // this node would take the lock
+	Followed int64       `json:"followed,omitempty"`
+	Toward   int64       `json:"toward,omitempty"`   // it was told to follow this promotion, and may not have its data yet
+	Source   Source      `json:"source,omitzero"`    // the copy that it was told to follow last
+	Position *uint64     `json:"position,omitempty"` // nil: it is not known
+	Why      string      `json:"why,omitempty"`      // it is not
+	Empty    bool        `json:"empty,omitempty"`    // it has no data at all, whatever it had
+	Same     bool        `json:"same,omitempty"`     // and yet no data is lost: it has what it had, or more
+	Had      uint64      `json:"had,omitempty"`      // the greatest position that it has told of this data
+	Led      bool        `json:"led,omitempty"`      // it was promoted as Followed, and has followed no other one since
+	Saw      copies.Lead `json:"saw,omitzero"`       // how far it has seen the data of another one go that was promoted
+	Vacancy  int64       `json:"vacancy,omitempty"`  // in which the position was asked; see Question
+	// The token under which this node has fenced a primary, and has the copies compared once more; 0: it does not.
+	Asks     int64        `json:"asks,omitempty"`
+	Stands   bool         `json:"stands,omitempty"` // this node would take the lock
 	Priority int          `json:"priority,omitempty"`
 	Doubt    string       `json:"doubt,omitempty"`    // why its config does not keep all data
 	Role     string       `json:"role,omitempty"`     // what it says that it is: follower, primary, or unknown

@@ -12,7 +12,8 @@ import (
 	"understudy/supervisor/printable"
 )
 
-// BreadCrumb says which node's child may be running. A node writes it before a child starts, and removes it only after the whole tree is dead.
+// BreadCrumb says which node's child may be running. A node writes it
+// before a child starts, and removes it only after the whole tree is dead.
 type BreadCrumb struct {
 	Node        string          `json:"node"`
 	Host        string          `json:"host"`
@@ -33,7 +34,8 @@ type BreadCrumb struct {
 }
 
 // ReadBreadCrumb reads a breadcrumb, wholly or not at all: with an error it is empty, and an unknown node wrote it, whose child may be
-// running (P5). All fields that a proof of death relies on have to be valid. What forbids a delay is read even from a breadcrumb with an error.
+// running (P5). All fields that a proof of death relies on have to be
+// valid. What forbids a delay is read even from a breadcrumb with an error.
 func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 	b, err := decode[BreadCrumb](data)
 	if err == nil {
@@ -47,7 +49,9 @@ func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 			Survive     EffectsLeft `json:"survives_boot"`
 		}
 		_ = json.Unmarshal(data, &proofs)
-		return BreadCrumb{Leftover: proofs.Leftover, Effects: Effects{Left: proofs.EffectsLeft, NeedProof: proofs.NeedProof, Survive: proofs.Survive}}, fmt.Errorf("read a breadcrumb: %w", err)
+		return BreadCrumb{
+			Leftover: proofs.Leftover, Effects: Effects{Left: proofs.EffectsLeft, NeedProof: proofs.NeedProof, Survive: proofs.Survive},
+		}, fmt.Errorf("read a breadcrumb: %w", err)
 	}
 	eachLine(b.Names)
 	return b, nil

@@ -13,7 +13,8 @@ type Demotion struct {
 
 func (d Demotion) String() string {
 	if d.Until == nil {
-		return fmt.Sprintf("not preferred any more: it gave the service up %d times in a row; when that is fixed, switch the service over to it", d.Times)
+		return fmt.Sprintf("not preferred any more: it gave the service up %d times in a row; when that is fixed, "+
+			"switch the service over to it", d.Times)
 	}
 	return fmt.Sprintf("not preferred before %s: it gave the service up %d times in a row", d.Until.Format(time.RFC3339), d.Times)
 }

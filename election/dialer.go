@@ -144,7 +144,8 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 		return nil, ErrClosed
 	}
 	d.current = &wire{
-		Conn: conn, server: address, limit: d.limit * time.Duration(min(1+round, mostPatient)), patient: d.leased, auth: d.auth, seen: &d.seen, before: d.seen.Load(), now: d.now, greeted: d.greeted,
+		Conn: conn, server: address, limit: d.limit * time.Duration(min(1+round, mostPatient)), patient: d.leased, auth: d.auth,
+		seen: &d.seen, before: d.seen.Load(), now: d.now, greeted: d.greeted,
 		refused: d.hosts.failedWith, resume: d.resume,
 	}
 	return d.current, nil

@@ -17,13 +17,14 @@ type Ending struct {
 // EndedBy is an ending at that time or before.
 func EndedBy(t time.Time) Ending { return Ending{Max: utc(t)} }
 
-// beside is what is left of these bounds for an activation that may be another one than they are of, and after which next came: it died before
-// next started, if that was not for an operator to say.
+// beside is what is left of these bounds for an activation that may be another one than they are of, and after which next came: it died
+// before next started, if that was not for an operator to say.
 func (e Ending) beside(old, next Activation) Ending {
 	if e.of != 0 && e.of != old.Token {
 		e = Ending{}
 	}
-	if s := next.Started; s != nil && next.Fenced.Fenced() && !next.Fenced.Confirmed() && (e.Max == nil || !next.Fenced.Delayed() || e.Max.After(*s)) {
+	if s := next.Started; s != nil && next.Fenced.Fenced() && !next.Fenced.Confirmed() &&
+		(e.Max == nil || !next.Fenced.Delayed() || e.Max.After(*s)) {
 		e.Max = s
 	}
 	return e
@@ -86,8 +87,8 @@ func (c *Candidate) WatchLock(ctx context.Context) error {
 }
 
 // PreviousEnding bounds when the last program of the previous active died, by how its lock went. previous is what its breadcrumb said, if
-// it left one. The last sign of life is a heartbeat, of which there are six in a lease. When its lock goes the lease is over: P3; or guardians
-// ended it after a death.
+// it left one. The last sign of life is a heartbeat, of which there are six in a lease. When its lock goes the lease is over: P3; or
+// guardians ended it after a death.
 func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
 	d := c.left
 	if d.gone.IsZero() {

@@ -16,8 +16,8 @@ type ACLReader struct {
 }
 
 // Exposed finds the znodes of services that clients without the credentials may change. The right to delete in a service's folder
-// is the right to delete its lock and breadcrumb, even if others own these. It looks at the folders, and at the znodes in those of services.
-// The folders above the root do not matter: only an empty root can be deleted. services nil: all.
+// is the right to delete its lock and breadcrumb, even if others own these. It looks at the folders, and at the znodes in those of
+// services. The folders above the root do not matter: only an empty root can be deleted. services nil: all.
 func (t ACLReader) Exposed(root string, a *Auth, services []string) (open []string, err error) {
 	look := func(path string) (is bool, err error) {
 		acl, err := t.ACL(path)
@@ -70,7 +70,8 @@ func (t ACLReader) Exposed(root string, a *Auth, services []string) (open []stri
 func (a *Auth) exposed(acl []zk.ACL) bool {
 	ours := a.ACL()
 	return slices.ContainsFunc(acl, func(entry zk.ACL) bool {
-		return entry.Perms&^zk.PermRead != 0 && !slices.ContainsFunc(ours, func(o zk.ACL) bool { return o.Scheme == entry.Scheme && o.ID == entry.ID })
+		return entry.Perms&^zk.PermRead != 0 &&
+			!slices.ContainsFunc(ours, func(o zk.ACL) bool { return o.Scheme == entry.Scheme && o.ID == entry.ID })
 	})
 }
 
@@ -89,8 +90,8 @@ func ExposedNote(open []string) string {
 	if len(first) > longestPath { // the command to type follows it
 		first = first[:longestPath] + "..."
 	}
-	note := fmt.Sprintf("clients without the credentials in zookeeper.auth may change %s%s in ZooKeeper, and so make two copies of a service run; "+
-		"once all nodes have the credentials, type `understudy check --repair-acl`", first, more)
+	note := fmt.Sprintf("clients without the credentials in zookeeper.auth may change %s%s in ZooKeeper, "+
+		"and so make two copies of a service run; once all nodes have the credentials, type `understudy check --repair-acl`", first, more)
 	return Line(note) // it has names of znodes that a stranger may have made
 }
 

@@ -17,8 +17,8 @@ const (
 
 // pulse is the heartbeats of a session: writes to nodes/<node>, which nobody watches. One a supervisor, whatever the number of services.
 //
-// They are sent whether or not the ones before are answered, four times as often then, and each extends the lease from its own sending: a server that
-// takes a third of a lease for a write, as one with a slow disk does, costs nobody a lease.
+// They are sent whether or not the ones before are answered, four times as often then, and each extends the lease from its own sending: a
+// server that takes a third of a lease for a write, as one with a slow disk does, costs nobody a lease.
 type pulse struct {
 	s        *Session
 	path     string
@@ -54,7 +54,8 @@ func (s *Session) beat(ctx context.Context) {
 	looks, since := false, time.Duration(0)
 	for {
 		resumed := s.Resumed()
-		if resumed != p.in && (!p.broken || s.cfg.Now()-p.newest >= every/8) { // SetBacks waits for the first one of each connection, which may break again and again
+		// SetBacks waits for the first one of each connection, which may break again and again.
+		if resumed != p.in && (!p.broken || s.cfg.Now()-p.newest >= every/8) {
 			p.broken = false
 			p.send(ctx, resumed)
 		}
@@ -144,7 +145,8 @@ func (p *pulse) answered(r beatReply) error {
 	slow := took > s.LeaseLength()/slowShare
 	if slow && !p.told {
 		p.told = true
-		s.log.Warn("ZooKeeper answers slowly, so takeovers take longer", "round_trip", took.Round(time.Millisecond), "takeover", fmt.Sprint("up to ", takeover(took)))
+		s.log.Warn("ZooKeeper answers slowly, so takeovers take longer",
+			"round_trip", took.Round(time.Millisecond), "takeover", fmt.Sprint("up to ", takeover(took)))
 	}
 	if !slow {
 		took = 0
@@ -160,13 +162,15 @@ func takeover(write time.Duration) time.Duration {
 
 // slowness warns of that.
 func slowness(write time.Duration) string {
-	return fmt.Sprintf("ZooKeeper takes %v a write, so a takeover takes up to %v: look at the load and the disks (fsync) of its servers", write, takeover(write))
+	return fmt.Sprintf("ZooKeeper takes %v a write, so a takeover takes up to %v: look at the load and the disks (fsync) of its servers",
+		write, takeover(write))
 }
 
 // unacknowledged says why the lease ends.
 func (s *Session) unacknowledged() error {
 	if server := s.dialer.server(); server != "" {
-		return fmt.Errorf("%s is connected, and has acknowledged no write for %v: look at the network, its load and its disk (fsync)", server, (s.cfg.Now() - s.Acked()).Round(100*time.Millisecond))
+		return fmt.Errorf("%s is connected, and has acknowledged no write for %v: look at the network, its load and its disk (fsync)",
+			server, (s.cfg.Now() - s.Acked()).Round(100*time.Millisecond))
 	}
 	return s.dialer.hosts.trouble()
 }

@@ -70,7 +70,8 @@ func late(end time.Time, next Activation) bool {
 	return next.Started != nil && end.After(*next.Started) && next.Fenced.Fenced() && !next.Fenced.Confirmed()
 }
 
-// foreign reports whether an entry was ended by an activation after the next one, whose own entry comes late: with what it knew of that one's end.
+// foreign reports whether an entry was ended by an activation after the next
+// one, whose own entry comes late: with what it knew of that one's end.
 func foreign(a, next Activation) bool {
 	word := a.Reason.Word()
 	return (word == Lost || word == SupervisorLost) && a.End.After(next.Start)

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Resolver keeps the addresses of servers, as their names were looked up last: where the name server is away, or slow, no dial waits for it.
+// Resolver keeps the addresses of servers, as their names were looked up
+// last: where the name server is away, or slow, no dial waits for it.
 type Resolver struct {
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	Dial   DialFunc // of an address
@@ -34,8 +35,8 @@ var resolved = &Resolver{Lookup: net.DefaultResolver.LookupHost, Dial: dialTCP}
 // lookupPatience is how long one look-up may take. Few resolvers take longer.
 const lookupPatience = 30 * time.Second
 
-// dial opens a connection to a server by the addresses that are known. Beside it runs a look-up, and addresses that are new are dialed as well.
-// It is waited for only if none are known.
+// dial opens a connection to a server by the addresses that are known. Beside it runs a look-up, and addresses that are new are dialed as
+// well. It is waited for only if none are known.
 func (n *Resolver) dial(ctx context.Context, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -38,13 +38,15 @@ func (n *namesake) meet(s *Session, path string, v view, in <-chan struct{}) (ov
 		s.log.Error("another supervisor has the name of this node; give each its own (--node, or node: in the config)",
 			"node", me.Node, "host", holder.Host, "pid", holder.Pid)
 	case found && !other:
-		s.log.Info("waiting for the previous session of this node to end, or for another supervisor that has its name", "node", me.Node, "path", path)
+		s.log.Info("waiting for the previous session of this node to end, or for another supervisor that has its name",
+			"node", me.Node, "path", path)
 	}
 	left = n.since + OverAfter(max(n.told, longest)) - now
 	return left <= 0 || s.before.has(n.of.session), left
 }
 
-// overSessions are the sessions of this node whose leases are over, whatever their beats show: this process's, and that of the supervisor before it.
+// overSessions are the sessions of this node whose leases are over, whatever
+// their beats show: this process's, and that of the supervisor before it.
 type overSessions struct {
 	mu       sync.Mutex // guards the fields below
 	ids      []int64

@@ -58,8 +58,8 @@ func (p *past) compare(stat zk.Stat, writes int32) {
 
 func (p *past) take(stat zk.Stat) { p.Czxid, p.Version, p.Mzxid = stat.Czxid, stat.Version, stat.Mzxid }
 
-// acked takes a heartbeat that was sent and answered in one connection. The first one there shows what has become of all before. Of others under
-// way with it, any may have been carried out first.
+// acked takes a heartbeat that was sent and answered in one connection. The first one there shows what has become of all before. Of others
+// under way with it, any may have been carried out first.
 func (p *past) acked(stat zk.Stat, connection <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -190,7 +190,8 @@ func inOrder(names []string) []string {
 	slices.SortFunc(names, func(a, b string) int {
 		na, _ := sequence(a)
 		nb, _ := sequence(b)
-		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(na, nb), cmp.Compare(a, b)) // only a znode made by hand can tie, and all nodes sort it alike
+		// Only a znode made by hand can tie, and all nodes sort it alike.
+		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(na, nb), cmp.Compare(a, b))
 	})
 	return names
 }

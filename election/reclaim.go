@@ -13,8 +13,8 @@ import (
 // ErrUnresolved says that the lock may be ours, and that no answer said so in time.
 var ErrUnresolved = errors.New("it is not known whether the lock was taken again")
 
-// Lapsed is the claim of a previous session of this node, which has expired, while the programs of its term run on. Reclaim makes it a claim
-// of this session. Until then Release only removes the breadcrumb.
+// Lapsed is the claim of a previous session of this node, which has expired, while the programs of its term run on. Reclaim makes it a
+// claim of this session. Until then Release only removes the breadcrumb.
 func (c *Candidate) Lapsed(carried CarriedClaim) (*Claim, error) {
 	claim, err := c.Resume(carried)
 	if err == nil {
@@ -72,7 +72,8 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, name string, unanswe
 		return false, err
 	}
 	crumb, err := ReadBreadCrumb(trail.data)
-	ours := trail.exists && err == nil && crumb.Node == claim.crumb.Node && bytes.Equal(crumb.Tree, claim.crumb.Tree) && !crumb.Leftover.Known
+	ours := trail.exists && err == nil && crumb.Node == claim.crumb.Node &&
+		bytes.Equal(crumb.Tree, claim.crumb.Tree) && !crumb.Leftover.Known
 	switch {
 	case *unanswered && ours && crumb.Session == SessionName(t.s.ID()) && lock.exists && lock.stat.EphemeralOwner == t.s.ID() &&
 		slices.Contains(look.Claims, name):
@@ -94,7 +95,9 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, name string, unanswe
 }
 
 // retake is the transaction.
-func (t *taking) retake(ctx context.Context, claim *Claim, name string, crumb BreadCrumb, version int32, unanswered *bool) (done bool, err error) {
+func (t *taking) retake(
+	ctx context.Context, claim *Claim, name string, crumb BreadCrumb, version int32, unanswered *bool,
+) (done bool, err error) {
 	crumb.Session, crumb.LeaseMs, crumb.Beat = SessionName(t.s.ID()), max(crumb.LeaseMs, t.s.LeaseLength().Milliseconds()), t.s.rests()
 	crumb.Token = claim.Token
 	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: t.s.cfg.Node.Pid, Since: crumb.Since, Token: claim.Token}

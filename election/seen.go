@@ -8,8 +8,8 @@ import (
 )
 
 // leasesSeen is the longest lease that this node has ever seen under its root: of its own, in the data of nodes, or in a
-// record. P1: where ZooKeeper comes back with other data, or with none, no record names the node that is active, whose lease may rest on it.
-// It outlasts sessions.
+// record. P1: where ZooKeeper comes back with other data, or with none, no record names the node that is active, whose lease may rest on
+// it. It outlasts sessions.
 type leasesSeen struct {
 	told func(longest time.Duration) // it must not wait
 
@@ -48,8 +48,9 @@ func (s *Session) sawRecord(v view) bool {
 	return true
 }
 
-// Nodes is the data of the folder of all nodes. So whatever a node does, it knows how long any lease may last, by one watch that hardly ever
-// fires: a record is read by nobody who is in a queue, or no candidate, and a watch over the nodes would wake all of them at each failover.
+// Nodes is the data of the folder of all nodes. So whatever a node does, it knows how long any
+// lease may last, by one watch that hardly ever fires: a record is read by nobody who is in a
+// queue, or no candidate, and a watch over the nodes would wake all of them at each failover.
 type Nodes struct {
 	LongestMs int64 `json:"longest_lease_ms"` // of any node that there was
 }

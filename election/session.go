@@ -114,7 +114,10 @@ func (e *Sessions) Open(ctx context.Context, serve func(context.Context, *Sessio
 }
 
 func newSession(cfg *Config) *Session {
-	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Lease), Self: newSelf(cfg), past: new(past), seen: new(leasesSeen), before: new(overSessions)}
+	s := &Session{
+		cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Lease), Self: newSelf(cfg), past: new(past),
+		seen: new(leasesSeen), before: new(overSessions),
+	}
 	s.beats = beats{s: s, watched: map[beatOf]*beat{}, added: make(chan struct{}, 1)}
 	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease, turns: make(chan struct{}, cmp.Or(cfg.MostInTurn, mostInTurn))}
 	return s
@@ -146,7 +149,8 @@ func (e *Sessions) open(ctx context.Context, s *Session, prepare func(*dialer), 
 	}
 	if err == nil {
 		err = s.serveWithHeartbeat(serving, serve)
-		if why := context.Cause(serving); s.forgotten() && (errors.Is(why, ErrExpired) || errors.Is(why, ErrLeaseEnding)) { // else our guardians may have closed it
+		// Else our guardians may have closed it.
+		if why := context.Cause(serving); s.forgotten() && (errors.Is(why, ErrExpired) || errors.Is(why, ErrLeaseEnding)) {
 			e.past.forgotten()
 		}
 		if err != nil {
@@ -202,7 +206,8 @@ func (s *Session) serveWithHeartbeat(serving context.Context, serve func(context
 	wg.Go(func() { s.beats.keep(beating) })
 	wg.Go(func() {
 		s.Lease.watch(beating, func(left time.Duration) {
-			s.log.Warn("ZooKeeper acknowledges nothing, the lease is ending", "left", left.Round(time.Millisecond), "error", s.unacknowledged())
+			s.log.Warn("ZooKeeper acknowledges nothing, the lease is ending",
+				"left", left.Round(time.Millisecond), "error", s.unacknowledged())
 			s.Stop(ErrLeaseEnding)
 		})
 	})
@@ -214,7 +219,7 @@ func (s *Session) serveWithHeartbeat(serving context.Context, serve func(context
 
 // establish waits for a session and registers the node, which gives the first lease.
 func (s *Session) establish(ctx context.Context) error {
-	complain := time.NewTimer(min(stallLimit(s.cfg.Lease)+2*nudged, 2*time.Second)) // a silent server is understood by then
+	complain := time.NewTimer(min(stallLimit(s.cfg.Lease)+2*restOfGreeting, 2*time.Second)) // a silent server is understood by then
 	defer complain.Stop()
 	for {
 		ready := s.Resumed()
@@ -224,7 +229,8 @@ func (s *Session) establish(ctx context.Context) error {
 		select {
 		case <-ready:
 		case <-complain.C:
-			s.log.Warn("no ZooKeeper server reachable, still trying: no program is started on this node until one answers", "servers", s.cfg.Servers, "error", s.dialer.hosts.trouble())
+			s.log.Warn("no ZooKeeper server reachable, still trying: no program is started on this node until one answers",
+				"servers", s.cfg.Servers, "error", s.dialer.hosts.trouble())
 			complain.Reset(30 * time.Second)
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -277,7 +283,8 @@ func (s *Session) Outgrow(ctx context.Context, token int64) error {
 	path := NodesDir(s.cfg.Root) + "/" + s.cfg.Node.Node
 	for s.Newest() < token {
 		if behind := token>>32 - s.Newest()>>32; behind > 0 {
-			return fmt.Errorf("ZooKeeper has an older copy of its data, and this node has seen the token %d, %d elections of a leader later: restart its leader so often", token, behind)
+			return fmt.Errorf("ZooKeeper has an older copy of its data, and this node has seen the token %d, "+
+				"%d elections of a leader later: restart its leader so often", token, behind)
 		}
 		var wg sync.WaitGroup
 		var failed atomic.Pointer[error]

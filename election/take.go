@@ -14,13 +14,15 @@ import (
 )
 
 // ErrTorn says that ZooKeeper shows an impossible state: its servers disagree, or went back in time.
-var ErrTorn = errors.New("ZooKeeper shows a lock of this session, but not its claim: somebody deleted claim-* by hand, or its servers disagree about their data")
+var ErrTorn = errors.New("ZooKeeper shows a lock of this session, but not its claim: somebody deleted claim-* by hand, " +
+	"or its servers disagree about their data")
 
 // ErrDeleted says that all znodes of the service were deleted by hand since the candidate was made. Only a new candidate recreates them,
 // and so learns of it.
 var ErrDeleted = errors.New("all znodes of the service were deleted")
 
-// ErrOlder says that ZooKeeper has an older copy of the service's znodes than the candidate has seen. A new candidate learns what that means.
+// ErrOlder says that ZooKeeper has an older copy of the service's znodes
+// than the candidate has seen. A new candidate learns what that means.
 var ErrOlder = errors.New("ZooKeeper has an older copy of its data")
 
 // taking is a candidate's way to the service's lock, over one or more attempts.
@@ -77,8 +79,8 @@ func (t *taking) readLock(ctx context.Context) (lock, trail view, err error) {
 	return lock, trail, nil
 }
 
-// count notes the newest claim. P1: where ZooKeeper comes back with an older copy of its data, this session may be in it, and go on. Then newer
-// claims are gone, with the breadcrumbs of programs that may still run.
+// count notes the newest claim. P1: where ZooKeeper comes back with an older copy of its data, this session may be in it, and go on. Then
+// newer claims are gone, with the breadcrumbs of programs that may still run.
 func (t *taking) count(ctx context.Context, crumbed bool) error {
 	look, err := t.s.names(ctx, t.paths)
 	switch {
@@ -157,7 +159,8 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 		return t.create(ctx, crumb, o, stakes)
 	case errors.Is(err, zk.ErrNodeExists): // another node was quicker, or the server that we read from has lost the lock
 		return nil, t.again(ctx, err)
-	case failed >= 1 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode)): // the next look, or the control's watch, shows why
+	case failed >= 1 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode)):
+		// The next look, or the control's watch, shows why.
 		return nil, t.again(ctx, errUnanswered)
 	case err != nil:
 		t.s.locks.drop(t.paths.Service)
@@ -193,11 +196,14 @@ func (t *taking) again(ctx context.Context, err error) error {
 }
 
 func (t *taking) claim(crumb BreadCrumb, token int64, name string, stakes []string) *Claim {
-	return &Claim{Token: token, Since: time.Now(), Roll: newRoll(), czxid: token, name: name, left: t.left, s: t.s, paths: t.paths, crumb: crumb, stakes: stakes}
+	return &Claim{
+		Token: token, Since: time.Now(), Roll: newRoll(), czxid: token, name: name, left: t.left, s: t.s,
+		paths: t.paths, crumb: crumb, stakes: stakes,
+	}
 }
 
-// rebirth gives back a lock in another folder than the one of the candidate's beginning, or in an older copy of it. P1: the previous active's
-// breadcrumb is gone, so only a delay can prove its death, and a new candidate waits that long.
+// rebirth gives back a lock in another folder than the one of the candidate's beginning, or in an older copy of it. P1: the previous
+// active's breadcrumb is gone, so only a delay can prove its death, and a new candidate waits that long.
 func (t *taking) rebirth(ctx context.Context, claim *Claim, why error) error {
 	err := claim.Release(ctx)
 	t.unsure = err != nil
@@ -249,12 +255,13 @@ func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes 
 	return claim, nil
 }
 
-// cede gives up a lock if another client has written to the service by hand, and our breadcrumb with it: as after a lost race, Wait finds out
-// what comes next. No program was started under that lock.
+// cede gives up a lock if another client has written to the service by hand, and our breadcrumb with it: as after a lost race, Wait finds
+// out what comes next. No program was started under that lock.
 //
 // P1: if the leader knows more claims than this server, the lock there is not ours. If it refuses again and again, they disagree.
 func (t *taking) cede(ctx context.Context, claim *Claim) error {
-	t.s.log.Warn("another client has written to the service's znodes by hand: taking its lock again", "service", t.paths.Service, "token", claim.Token)
+	t.s.log.Warn("another client has written to the service's znodes by hand: taking its lock again",
+		"service", t.paths.Service, "token", claim.Token)
 	_, err := t.s.multi(ctx, claim.surrender()...)
 	switch {
 	case err == nil:

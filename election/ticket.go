@@ -33,8 +33,8 @@ type Release struct {
 	Dir   string `json:"dir"`
 	Lock  string `json:"lock"`
 	Crumb string `json:"crumb"`
-	// Of the child's effects, by whoever closes the session: they are proved undone, or known to be left. Else a breadcrumb that lists effects
-	// says that they are left.
+	// Of the child's effects, by whoever closes the session: they are proved undone, or known to be left. Else a breadcrumb that lists
+	// effects says that they are left.
 	Undone bool `json:"-"`
 	Left   bool `json:"-"`
 }
@@ -42,7 +42,10 @@ type Release struct {
 // Ticket returns a ticket that closes this session.
 func (s *Session) Ticket() Ticket {
 	id, password := s.identity()
-	return Ticket{Servers: s.cfg.Servers, Addresses: s.cfg.resolver().known(s.cfg.Servers), Session: id, Password: password, Lease: s.LeaseLength(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
+	return Ticket{
+		Servers: s.cfg.Servers, Addresses: s.cfg.resolver().known(s.cfg.Servers), Session: id, Password: password, Lease: s.LeaseLength(),
+		Auth: s.dialer.shown(), TLS: s.cfg.TLS,
+	}
 }
 
 // Close takes the session over, removes the breadcrumbs and locks of children that ended then, and, if no process of

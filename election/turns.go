@@ -9,8 +9,8 @@ const mostInTurn = 128
 type turn struct{}
 
 // InTurn has the calls that are made with this context wait for their turn, at most until it ends, whether or not the calls themselves do.
-// P1: what tells an active node that its lock is gone does not wait while heartbeats are acknowledged. P5: nor does what a breadcrumb has to
-// say. P6: nor does what gives a lock back.
+// P1: what tells an active node that its lock is gone does not wait while heartbeats are acknowledged. P5: nor does what a breadcrumb has
+// to say. P6: nor does what gives a lock back.
 func InTurn(ctx context.Context) context.Context { return context.WithValue(ctx, turn{}, ctx) }
 
 // awaitTurn waits for a turn, where the context asks for that.

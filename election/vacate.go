@@ -13,7 +13,8 @@ import (
 	"understudy/supervisor/printable"
 )
 
-// watchHolder watches the beat of the lock's holder. A lock that belongs to no session, or names no node, is left to whoever made it by hand.
+// watchHolder watches the beat of the lock's holder. A lock that belongs
+// to no session, or names no node, is left to whoever made it by hand.
 func (t *taking) watchHolder(lock view) *beat {
 	holder, err := decode[Lock](lock.data)
 	if err != nil || !printable.IsName(holder.Node) || lock.stat.EphemeralOwner == 0 {
@@ -25,8 +26,8 @@ func (t *taking) watchHolder(lock view) *beat {
 // vacate deletes the lock of a node whose beat is over, as ZooKeeper does at the end of a session: from then on all is as after that. trail
 // is the breadcrumb that was read last.
 //
-// P3: the transaction succeeds only while the beat is as it was seen for longer than a lease, and while nobody has claimed since the look at
-// the names.
+// P3: the transaction succeeds only while the beat is as it was seen for longer
+// than a lease, and while nobody has claimed since the look at the names.
 func (t *taking) vacate(ctx context.Context, held *beat, lock, trail view) error {
 	crumb, err := ReadBreadCrumb(trail.data)
 	if trail.exists && (err != nil || crumb.Failsafe.Binds() && (t.outlasts == nil || t.outlasts(&crumb))) {
@@ -44,7 +45,8 @@ func (t *taking) vacate(ctx context.Context, held *beat, lock, trail view) error
 		return cmp.Or(err, errUnanswered) // P3: the names were looked at after the lock, and are of a later one
 	}
 	gone := slices.Concat(t.look.unclaimed(), still.unmoved, []any{remove(t.paths.Lock())})
-	buried := t.s.before.wasDead(held.of.session) && crumb.Session == SessionName(held.of.session) && crumb.Name != "" && !crumb.Awaits() && !crumb.Failsafe.Binds()
+	buried := t.s.before.wasDead(held.of.session) && crumb.Session == SessionName(held.of.session) && crumb.Name != "" &&
+		!crumb.Awaits() && !crumb.Failsafe.Binds()
 	if buried { // P2: nothing of it is alive, or left. Who takes the lock next has nothing to fence, whichever node that is
 		n := note{cmp.Or(crumb.Token, trail.stat.Czxid), EndedBy(time.Now())}
 		_ = t.s.set(InTurn(ctx), t.paths.History(), encode(n), -1) // the history is less exact without it
@@ -56,7 +58,8 @@ func (t *taking) vacate(ctx context.Context, held *beat, lock, trail view) error
 	}
 	switch {
 	case err == nil:
-		t.s.log.Info("the node that has the lock sends no heartbeats: its lock is free now", "service", t.paths.Service, "node", held.of.node)
+		t.s.log.Info("the node that has the lock sends no heartbeats: its lock is free now",
+			"service", t.paths.Service, "node", held.of.node)
 		return nil
 	case errors.Is(err, zk.ErrBadVersion): // there was one
 		return nil

@@ -6,7 +6,8 @@ import (
 	"unicode"
 )
 
-// The limits of the warnings: each heartbeat writes them all again. A warning ends with the command to type, behind names of files that may be long.
+// The limits of the warnings: each heartbeat writes them all again. A warning
+// ends with the command to type, behind names of files that may be long.
 const (
 	mostWarnings    = 8
 	longestWarning  = 600

@@ -174,7 +174,8 @@ func (w *wire) greet(frame []byte) error {
 	w.stands.Store(true)
 	w.frame = frame
 	w.greeted(handshake{
-		server: w.server, sent: w.sent, timeout: time.Duration(hello.Timeout) * time.Millisecond, session: hello.SessionID, password: hello.Password,
+		server: w.server, sent: w.sent, timeout: time.Duration(hello.Timeout) * time.Millisecond,
+		session: hello.SessionID, password: hello.Password,
 	})
 	if hello.SessionID == 0 || w.auth == nil {
 		return nil

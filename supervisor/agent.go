@@ -64,7 +64,8 @@ func (a *answerer) answerAll(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil && !told {
 			told = true
-			log.Error("the fencing agent cannot listen, trying again: other nodes cannot ask whether a program here is dead", "listen", a.cfg.Listen, "error", err)
+			log.Error("the fencing agent cannot listen, trying again: other nodes cannot ask whether a program here is dead",
+				"listen", a.cfg.Listen, "error", err)
 		}
 		wait.For(ctx, 200*time.Millisecond)
 	}
@@ -133,7 +134,8 @@ func (a *answerer) share(ctx context.Context, l net.Listener) {
 // prove answers an authenticated question of the node that holds the lock.
 func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Liveness, string, error) {
 	w := witness.Prover{
-		Node: a.self.Node, Host: box.Host{Machine: a.self.Machine, Boot: a.self.Boot}, End: a.machine.KillTree, Look: a.machine.Outlasted, Owed: a.machine.Owed,
+		Node: a.self.Node, Host: box.Host{Machine: a.self.Machine, Boot: a.self.Boot}, End: a.machine.KillTree,
+		Look: a.machine.Outlasted, Owed: a.machine.Owed,
 	}
 	if t := a.tree(q.Service, q.Tree); t != nil {
 		w.Owed, w.End = nil, func(ctx context.Context, _ json.RawMessage) error { return t.Kill(ctx, q.By, q.ByToken) }
@@ -155,7 +157,8 @@ func (a *answerer) promise(q agent.PromiseRequest) error {
 // answerer makes this node's answerer.
 func (s *supervisor) answerer() *answerer {
 	return &answerer{
-		cfg: s.cfg.Agent, root: s.cfg.Root, self: s.self, machine: s.cfg.Machine, promises: s.promises, tree: s.roster.tree, guarded: s.guarded,
+		cfg: s.cfg.Agent, root: s.cfg.Root, self: s.self, machine: s.cfg.Machine, promises: s.promises,
+		tree: s.roster.tree, guarded: s.guarded,
 		guard: func() host.Guard { return s.guard }, log: s.log, inherit: s.left != nil && s.left.Agent == s.cfg.Agent.Listen,
 	}
 }

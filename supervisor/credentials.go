@@ -38,8 +38,8 @@ func newCredentials(a *election.Auth, log hclog.Logger, taken, held func()) *cre
 	return c
 }
 
-// renewOnChange sends the credentials in the file to ZooKeeper whenever they change during a session. The services do not notice. There must
-// be a file.
+// renewOnChange sends the credentials in the file to ZooKeeper whenever they
+// change during a session. The services do not notice. There must be a file.
 func (c *credentials) renewOnChange(ctx context.Context, sess *election.Session, sessions *election.Sessions) {
 	for {
 		c.renew(ctx, sess, sessions)
@@ -69,8 +69,8 @@ func (c *credentials) renew(ctx context.Context, sess *election.Session, session
 		c.taken()
 		c.log.Info("sending changed credentials to ZooKeeper", "file", now.File, "how_many", len(now.Secrets))
 	case errors.Is(err, election.ErrNotOurs), errors.Is(err, election.ErrNoAuth):
-		c.withhold(fmt.Sprintf("the changed credentials in %s are not taken up: %v; keep the previous line beside the new one and run `understudy check --repair-acl` first",
-			now.File, err))
+		c.withhold(fmt.Sprintf("the changed credentials in %s are not taken up: %v; "+
+			"keep the previous line beside the new one and run `understudy check --repair-acl` first", now.File, err))
 	}
 }
 
@@ -143,7 +143,8 @@ type exposure struct {
 	log     hclog.Logger
 }
 
-// How often watchZnodes checks whether open znodes are closed by now. A look at a large tree takes long, and must not become ZooKeeper's main load.
+// How often watchZnodes checks whether open znodes are closed by now. A look
+// at a large tree takes long, and must not become ZooKeeper's main load.
 const (
 	exposedAgain = 10 * time.Second
 	exposedShare = 20

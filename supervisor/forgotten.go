@@ -12,8 +12,8 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// dropForgotten removes what was noted here of services that this supervisor does not have, once ZooKeeper has nothing of them: an operator has
-// had them forgotten. What is owed stays, and what another supervisor has.
+// dropForgotten removes what was noted here of services that this supervisor does not have, once ZooKeeper has nothing of them: an operator
+// has had them forgotten. What is owed stays, and what another supervisor has.
 func (n *Neighbours) dropForgotten(ctx context.Context, ours func() []string, there func(context.Context, string) (bool, error)) {
 	if n == nil {
 		return
@@ -22,7 +22,9 @@ func (n *Neighbours) dropForgotten(ctx context.Context, ours func() []string, th
 	var names []string
 	for _, dir := range []string{notify.DefaultDir(), unit.LastingFolder()} {
 		for _, kind := range []string{".known", ".undo"} {
-			files, err := wait.Reached(ctx, &n.reach, func() ([]string, error) { return filepath.Glob(filepath.Join(dir, "*."+cluster+kind)) }, nil)
+			files, err := wait.Reached(ctx, &n.reach, func() ([]string, error) {
+				return filepath.Glob(filepath.Join(dir, "*."+cluster+kind))
+			}, nil)
 			if err != nil { // a file system may hang
 				return
 			}

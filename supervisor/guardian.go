@@ -36,7 +36,8 @@ func closeSession(ctx context.Context, c guard.Closing) error {
 	if c.Exactly {
 		end.Min = end.Max
 	}
-	return election.CloseEncoded(ctx, election.Closing{Ticket: c.Ticket, Dead: c.Releases, Undone: c.Undone, Left: c.Left, End: end, All: c.All}, nil)
+	return election.CloseEncoded(ctx,
+		election.Closing{Ticket: c.Ticket, Dead: c.Releases, Undone: c.Undone, Left: c.Left, End: end, All: c.All}, nil)
 }
 
 // undoer is that of this machine's guardians, as guardian.Duties takes it. An address is removed over a socket that is opened now. What a

@@ -39,8 +39,8 @@ func neighboursIn(dir string, cfg Config) *Neighbours {
 
 const heldFile, joinWithin = ".held", 10 * time.Second
 
-// join takes a place among those that have a service, until the end of this supervisor, and reports whether there is one now. The error is that
-// another ensemble has it.
+// join takes a place among those that have a service, until the end of this supervisor, and reports whether there is one now. The error is
+// that another ensemble has it.
 func (n *Neighbours) join(name string, onlyAlone bool) (bool, error) {
 	if n == nil || n.places[name] != nil {
 		return true, nil
@@ -61,8 +61,9 @@ func (n *Neighbours) join(name string, onlyAlone bool) (bool, error) {
 		return false, nil
 	case others && !slices.ContainsFunc(strings.Fields(servers), ours):
 		leave()
-		return false, fmt.Errorf("another supervisor on this host (pid %s) has the files of service %s of node %s under %s, with other ZooKeeper servers (%s): "+
-			"set zookeeper.name for one of the two, or give it another node name", pid, name, n.cfg.Node, n.cfg.Root, servers)
+		return false, fmt.Errorf("another supervisor on this host (pid %s) has the files of service %s of node %s under %s, "+
+			"with other ZooKeeper servers (%s): set zookeeper.name for one of the two, or give it another node name",
+			pid, name, n.cfg.Node, n.cfg.Root, servers)
 	}
 	n.places[name] = leave
 	return true, nil
@@ -94,8 +95,8 @@ func (n *Neighbours) leave() {
 	}
 }
 
-// Unfound is a file in one of the folders that a supervisor of this node has left for a service, under this root and another zookeeper.name;
-// "": there is none. One that runs now is not meant.
+// Unfound is a file in one of the folders that a supervisor of this node has left for a service, under this root and another
+// zookeeper.name; "": there is none. One that runs now is not meant.
 func Unfound(cfg Config, name string, folders ...string) string {
 	root, ours := ClusterName(cfg.Root, ""), ClusterOf(cfg)
 	for _, dir := range append([]string{notify.DefaultDir(), unit.LastingFolder()}, folders...) {

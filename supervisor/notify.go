@@ -20,7 +20,8 @@ import (
 // notifier tells people what happens to the services of the cluster, as the config says.
 func (s *supervisor) notifier() *control.Notifier {
 	cluster := election.Config{
-		Servers: s.cfg.Servers, Root: s.cfg.Root, Lease: max(s.cfg.Lease, time.Second), Auth: s.cfg.Auth, TLS: s.cfg.TLS, Dial: s.cfg.Dial, Logger: hclog.NewNullLogger(),
+		Servers: s.cfg.Servers, Root: s.cfg.Root, Lease: max(s.cfg.Lease, time.Second), Auth: s.cfg.Auth, TLS: s.cfg.TLS, Dial: s.cfg.Dial,
+		Logger: hclog.NewNullLogger(),
 	}
 	return &control.Notifier{
 		Cluster: control.NewSharedCluster(cluster), Root: s.cfg.Root, Node: s.cfg.Node, Log: s.log.Named("notify"),

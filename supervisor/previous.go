@@ -25,8 +25,9 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// SessionRecord is what a supervisor leaves to the next one of its node on its machine, in case that it is killed together with its guardians: how
-// to prove that its programs are dead, so that nobody waits for the end of its lease. It is in a file that is gone after a boot.
+// SessionRecord is what a supervisor leaves to the next one of its node on its machine, in
+// case that it is killed together with its guardians: how to prove that its programs are dead,
+// so that nobody waits for the end of its lease. It is in a file that is gone after a boot.
 type SessionRecord struct {
 	node  string
 	store *keyfile.Store
@@ -68,7 +69,8 @@ func (f *SessionRecord) noteSession(session int64, maker func() (box.Maker, erro
 		err = f.store.Save(data)
 	}
 	if err != nil {
-		f.log.Debug("cannot note the session: if this supervisor is killed with its guardians, its services wait for the end of its lease", "error", err)
+		f.log.Debug("cannot note the session: if this supervisor is killed with its guardians, its services wait for the end of its lease",
+			"error", err)
 	}
 }
 
@@ -149,8 +151,8 @@ func sweptIn(ctx context.Context, dir, unit string) error {
 
 const sessionFile = ".session"
 
-// provePrevious finds out whether all programs of the supervisor before this one are dead, if that was killed together with its guardians. It
-// returns a function that waits until this is over.
+// provePrevious finds out whether all programs of the supervisor before this one are dead, if that was killed together with its guardians.
+// It returns a function that waits until this is over.
 func (s *supervisor) provePrevious(ctx context.Context, died func(session int64)) (wait func()) {
 	left := s.cfg.SessionRecord.load()
 	if left == nil {
@@ -184,7 +186,8 @@ func (s *supervisor) previousDied(ctx context.Context, left *leftSession) bool {
 	case errors.Is(err, box.ErrSupervised), errors.Is(err, box.ErrElsewhere):
 		s.log.Debug("the session is another supervisor's", "session", name, "why", err)
 	case ctx.Err() == nil, errors.Is(err, box.ErrUnproved):
-		s.log.Warn("it is not proved that the programs of the previous supervisor are dead: they wait until its lease is over", "session", name, "error", err)
+		s.log.Warn("it is not proved that the programs of the previous supervisor are dead: they wait until its lease is over",
+			"session", name, "error", err)
 	}
 	return false
 }
@@ -247,7 +250,8 @@ func (m *memory) Load(name string) service.Known {
 	case err != nil && os.Geteuid() != 0: // without a runtime directory there is no place that nobody else can write to
 		m.log.Debug("nothing is remembered of the tokens that this node has seen", "service", name, "error", err)
 	case err != nil:
-		m.log.Warn("cannot read which tokens this node has seen: if ZooKeeper comes back with an older copy of its data, this node does not notice", "service", name, "error", err)
+		m.log.Warn("cannot read which tokens this node has seen: if ZooKeeper comes back with an older copy of its data, "+
+			"this node does not notice", "service", name, "error", err)
 	}
 	if k.Node != m.node || k.Service != name {
 		return service.Known{}
@@ -266,7 +270,9 @@ func (m *memory) Save(name string, known service.Known) {
 }
 
 // moveOn does the next step of an upgrade. An error says that the upgrade is given up.
-func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.Move, stops map[*service.Service]context.CancelCauseFunc) error {
+func (s *supervisor) moveOn(
+	ctx context.Context, t service.Session, m *handoff.Move, stops map[*service.Service]context.CancelCauseFunc,
+) error {
 	sender := handoff.Sender{
 		Session: t, Guard: s.guard, Write: s.envelope, Become: s.cfg.Upgrade.Become, Hangs: s.cfg.Upgrade.Hangs,
 		Now: s.cfg.Machine.Now, Log: s.log,
@@ -293,7 +299,8 @@ func (s *supervisor) unsettled() error {
 func (s *supervisor) envelope() handoff.Envelope {
 	births, services := s.roster.records()
 	e := handoff.Envelope{
-		Node: s.cfg.Node, Root: s.cfg.Root, Servers: s.cfg.Servers, Since: s.self.Since, Build: s.cfg.Version, Commands: s.commands.Begun(), Births: births,
+		Node: s.cfg.Node, Root: s.cfg.Root, Servers: s.cfg.Servers, Since: s.self.Since, Build: s.cfg.Version,
+		Commands: s.commands.Begun(), Births: births,
 		Services: services,
 	}
 	if s.cfg.Agent != nil {

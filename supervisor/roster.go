@@ -108,7 +108,9 @@ func (r *roster) records() (births map[string]election.Birth, services []service
 }
 
 // arrange starts the services that do not run yet, and stops those that were removed.
-func (r *roster) arrange(ctx context.Context, stops map[*service.Service]context.CancelCauseFunc, errs map[*service.Service]error, begin func(*service.Service)) {
+func (r *roster) arrange(
+	ctx context.Context, stops map[*service.Service]context.CancelCauseFunc, errs map[*service.Service]error, begin func(*service.Service),
+) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, v := range r.services {

@@ -32,7 +32,9 @@ const looks = 4
 // watchSteps tells stuck, once, that a service's step takes longer than it may, and two leases. P6: heartbeats go on then, so its
 // lock would be kept, and nobody would decide. Only time between two looks counts, so a process that was frozen as a whole has not stood
 // still. now is called because a simulated process freezes there.
-func watchSteps(ctx context.Context, timeout, now func() time.Duration, services func() []decider, stuck func(service string, stood time.Duration)) {
+func watchSteps(
+	ctx context.Context, timeout, now func() time.Duration, services func() []decider, stuck func(service string, stood time.Duration),
+) {
 	still := map[any]time.Duration{} // how long a step has taken
 	for {
 		limit := timeout()

@@ -173,11 +173,15 @@ type supervisor struct {
 
 func newSupervisor(cfg Config) *supervisor {
 	s := &supervisor{
-		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), wake: make(chan struct{}, 1), promises: failsafe.NewPromises(), spread: service.NewSpread(),
+		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), wake: make(chan struct{}, 1),
+		promises: failsafe.NewPromises(), spread: service.NewSpread(),
 		notes: notes{observer: cfg.Observer}, pulse: pulse{beat: make(chan struct{})},
 	}
 	s.roster = roster{create: s.service, observer: cfg.Observer, births: map[string]election.Birth{}}
-	s.exposure = &exposure{look: make(chan struct{}, 1), names: s.roster.names, notes: &s.notes, changed: func() { wait.Poke(s.wake) }, log: s.log}
+	s.exposure = &exposure{
+		look: make(chan struct{}, 1), names: s.roster.names, notes: &s.notes,
+		changed: func() { wait.Poke(s.wake) }, log: s.log,
+	}
 	s.credentials = newCredentials(cfg.Auth, s.log, func() { wait.Poke(s.exposure.look) }, func() { wait.Poke(s.wake) })
 	return s
 }
@@ -200,7 +204,8 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	s.notes.warn(cfg.Warnings)
 	s.notes.noteSum(cfg.Sum)
 	s.self = election.Node{
-		Node: cfg.Node, Host: cfg.Host, Pid: os.Getpid(), Version: cfg.Version, Config: cfg.File, Sum: cfg.Sum, Machine: self.Machine, Boot: self.Boot,
+		Node: cfg.Node, Host: cfg.Host, Pid: os.Getpid(), Version: cfg.Version, Config: cfg.File, Sum: cfg.Sum,
+		Machine: self.Machine, Boot: self.Boot,
 		Since: time.Now().UTC(),
 	}
 	if cfg.Handover != nil {
@@ -220,7 +225,9 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	}
 	if s.left != nil {
 		s.roster.reinstate(s.left)
-		s.log.Info("continuing after the upgrade: this process took over from its previous version", "from", cmp.Or(s.left.Build, "unknown"), "to", cfg.Version, "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
+		s.log.Info("continuing after the upgrade: this process took over from its previous version",
+			"from", cmp.Or(s.left.Build, "unknown"), "to", cfg.Version, "running", s.left.Running(),
+			"session", election.SessionName(s.left.Session.Session))
 	}
 	if cfg.Owing == nil {
 		cfg.Owing = func() []string { return unit.Indebted(cfg.Node, ClusterOf(cfg)) }
@@ -315,8 +322,10 @@ func (s *supervisor) showWatchdog() {
 // shared makes the parts that all services of this node use.
 func (s *supervisor) shared() *service.LocalNode {
 	n := &service.LocalNode{
-		Self: s.self, Root: s.cfg.Root, Cluster: ClusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard }, Commands: s.commands,
-		Promises: s.promises, Spread: s.spread, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory, Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken, Died: func(session string) bool { return session != "" && session == s.died.Load() },
+		Self: s.self, Root: s.cfg.Root, Cluster: ClusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard },
+		Commands: s.commands, Promises: s.promises, Spread: s.spread, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory,
+		Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry,
+		Broken: s.cfg.Broken, Died: func(session string) bool { return session != "" && session == s.died.Load() },
 		AgentAddress: s.cfg.Agent.address,
 	}
 	if a := s.cfg.Agent; a != nil {
@@ -328,8 +337,8 @@ func (s *supervisor) shared() *service.LocalNode {
 // service makes a service from its config.
 func (s *supervisor) service(c service.Conf) *service.Service { return service.New(s.shared(), c) }
 
-// ClusterOf names the cluster, in characters that fit into a file name. The list of servers has no part in it: whoever adds one is still to find
-// what the previous supervisor has left.
+// ClusterOf names the cluster, in characters that fit into a file name. The list of servers has no part in it: whoever adds one is still to
+// find what the previous supervisor has left.
 func ClusterOf(cfg Config) string { return ClusterName(cfg.Root, cfg.Cluster) }
 
 // ClusterName is ClusterOf by zookeeper.root and zookeeper.name. All names of one root have the same beginning, up to a dash.

@@ -2,8 +2,8 @@ package jute
 
 import "reflect"
 
-// Record is anything that can be written in a frame: a bool, an int32, an int64, a string, a buffer, or a struct or a list of such, field by
-// field; or what has a method Encode(*Writer) of its own.
+// Record is anything that can be written in a frame: a bool, an int32, an int64, a string, a buffer, or a struct or a list of such, field
+// by field; or what has a method Encode(*Writer) of its own.
 type Record any
 
 // Decoder is a pointer to anything that can be read from one, in the same way; or what has a method Decode(*Reader).

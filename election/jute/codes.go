@@ -106,7 +106,8 @@ var codeNames = map[Code]string{
 	BadVersion: "bad version", NoChildrenForEphemerals: "no children for ephemerals", NodeExists: "node exists",
 	NotEmpty: "not empty", SessionExpired: "session expired", InvalidCallback: "invalid callback",
 	InvalidACL: "invalid acl", AuthFailed: "auth failed", SessionMoved: "session moved", NotReadOnly: "not read only",
-	NoWatcher: "no watcher", RequestTimeout: "request timeout", RequiresSASL: "requires SASL authentication", ReconfigDisabled: "reconfig disabled", QuotaExceeded: "quota exceeded",
+	NoWatcher: "no watcher", RequestTimeout: "request timeout", RequiresSASL: "requires SASL authentication",
+	ReconfigDisabled: "reconfig disabled", QuotaExceeded: "quota exceeded",
 	ThrottledOp: "throttled",
 }
 

@@ -2,7 +2,8 @@ package jute
 
 import "fmt"
 
-// MultiOp is one step of a transaction. Which fields count depends on Op: Create for the creates, SetData for setData, Target for delete and check.
+// MultiOp is one step of a transaction. Which fields count depends on Op:
+// Create for the creates, SetData for setData, Target for delete and check.
 type MultiOp struct {
 	Op     Op
 	Create Create

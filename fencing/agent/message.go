@@ -44,7 +44,8 @@ type Question struct {
 // Target is whom a question of a node of this cluster is about.
 func (q Question) Target(root string) fencing.Target {
 	return fencing.Target{
-		Root: root, Service: q.Service, Token: q.Token, Node: q.Node, Machine: q.Machine, Boot: q.Boot, Tree: q.Tree, Seen: q.Seen, Survive: q.Survive,
+		Root: root, Service: q.Service, Token: q.Token, Node: q.Node, Machine: q.Machine, Boot: q.Boot, Tree: q.Tree,
+		Seen: q.Seen, Survive: q.Survive,
 		By: fencing.Claimant{Node: q.By, Token: q.ByToken},
 	}
 }

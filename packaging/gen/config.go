@@ -52,7 +52,8 @@ func (a about) configPage(doc string) (string, error) {
 		return "", errors.New("docs/config.md has an unexpected form")
 	}
 	p.section("FILES")
-	p.item(`\fB`+escape(docDir)+`\fP`, "The folders `examples`, `packaging`, and `docs` with the pages that this one refers to, such as [install.md].")
+	p.item(`\fB`+escape(docDir)+`\fP`,
+		"The folders `examples`, `packaging`, and `docs` with the pages that this one refers to, such as [install.md].")
 	p.section("SEE ALSO")
 	fmt.Fprintln(p, bold("understudy", 1)+", "+bold("understudy-run", 1)+", "+bold("understudy-check", 1))
 	return tidy(p.String()), nil
@@ -63,7 +64,8 @@ func joined(doc string) (lines []string) {
 	block, open := false, false // open: the next line belongs to the last one
 	for line := range strings.SplitSeq(doc, "\n") {
 		fence := strings.HasPrefix(line, "```")
-		plain := !block && !fence && line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "<!--")
+		plain := !block && !fence && line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "|") &&
+			!strings.HasPrefix(line, "<!--")
 		if plain && open && !strings.HasPrefix(line, "- ") {
 			lines[len(lines)-1] += " " + strings.TrimSpace(line)
 		} else {

@@ -19,7 +19,8 @@ func copyright(binary string) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString("Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: understudy\n\n" +
-		"Files: *\nCopyright: the Understudy authors\nLicense: Apache-2.0\n On Debian systems, the full text is in /usr/share/common-licenses/Apache-2.0.\n")
+		"Files: *\nCopyright: the Understudy authors\nLicense: Apache-2.0\n" +
+		" On Debian systems, the full text is in /usr/share/common-licenses/Apache-2.0.\n")
 	goRoot, err := output("go", "env", "GOROOT")
 	if err != nil {
 		return nil, err

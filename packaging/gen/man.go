@@ -29,7 +29,8 @@ func escape(text string) string {
 }
 
 func (p *page) head(a about, name string, section int) {
-	fmt.Fprintf(p, ".TH %s %d %s \"understudy %s\" Understudy\n.nh\n.ad l\n", strings.ToUpper(escape(name)), section, a.date.Format("2006-01-02"), a.version)
+	fmt.Fprintf(p, ".TH %s %d %s \"understudy %s\" Understudy\n.nh\n.ad l\n",
+		strings.ToUpper(escape(name)), section, a.date.Format("2006-01-02"), a.version)
 }
 
 func (p *page) section(title string) { fmt.Fprintf(p, ".SH %s\n", title) }
@@ -139,7 +140,8 @@ func (a about) command(c *cobra.Command) string {
 		for _, file := range [][2]string{
 			{"/etc/understudy/understudy.yaml", "The config, with the files that it includes from `/etc/understudy/conf.d`."},
 			{"/run/understudy", "Notes of the supervisors: what has to be undone, which sessions to close. A boot deletes them."},
-			{docDir + "/docs/operations.md", "What each warning and error in the log means, and what to do. `README.md` beside it lists all pages by question."},
+			{docDir + "/docs/operations.md",
+				"What each warning and error in the log means, and what to do. `README.md` beside it lists all pages by question."},
 			{docDir + "/examples", "Configs to begin with."},
 		} {
 			p.item(`\fB`+escape(file[0])+`\fP`, file[1])
@@ -163,7 +165,8 @@ func exits(c *cobra.Command) string {
 	text := "0: done. 1: failed. 2: wrong arguments or config."
 	switch {
 	case !c.HasParent():
-		return text + " 3: timed out. 4, 5, 6: what `status --check` found. 75: `run --wait` did not get the lock. With `run --once` it is the exit code of COMMAND."
+		return text + " 3: timed out. 4, 5, 6: what `status --check` found. 75: `run --wait` did not get the lock. " +
+			"With `run --once` it is the exit code of COMMAND."
 	case has("timeout"):
 		text += " 3: timed out."
 	case c.Name() == "check":

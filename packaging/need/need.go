@@ -11,13 +11,14 @@ import (
 
 // checks are shell commands that succeed where a thing is there. packaging/test.sh lists the packages that bring what is missing.
 var checks = map[string]string{
-	"root":            `[ "$(id -u)" = 0 ]`,
-	"zookeeper":       `command -v java && [ -e /usr/share/java/zookeeper.jar ] && [ -e /usr/share/java/slf4j-simple.jar ]`,
-	"zookeeper-3.9":   `[ -e "${XDG_CACHE_HOME:-$HOME/.cache}"/understudy/zookeeper-3.9/zookeeper.jar ]`,
-	"namespaces":      `command -v ip && command -v nft && command -v nsenter && unshare --net --mount true`,
-	"pidns":           `unshare --pid --fork --mount-proc true`,
-	"loop":            `[ "$(id -u)" = 0 ] && [ -c /dev/loop-control ] && command -v losetup && command -v mkfs.ext4`,
-	"xfs":             `[ "$(id -u)" = 0 ] && [ -c /dev/loop-control ] && command -v mkfs.xfs && command -v xfs_io && { grep -qw xfs /proc/filesystems || modprobe xfs; }`,
+	"root":          `[ "$(id -u)" = 0 ]`,
+	"zookeeper":     `command -v java && [ -e /usr/share/java/zookeeper.jar ] && [ -e /usr/share/java/slf4j-simple.jar ]`,
+	"zookeeper-3.9": `[ -e "${XDG_CACHE_HOME:-$HOME/.cache}"/understudy/zookeeper-3.9/zookeeper.jar ]`,
+	"namespaces":    `command -v ip && command -v nft && command -v nsenter && unshare --net --mount true`,
+	"pidns":         `unshare --pid --fork --mount-proc true`,
+	"loop":          `[ "$(id -u)" = 0 ] && [ -c /dev/loop-control ] && command -v losetup && command -v mkfs.ext4`,
+	"xfs": `[ "$(id -u)" = 0 ] && [ -c /dev/loop-control ] && command -v mkfs.xfs && command -v xfs_io &&
+		{ grep -qw xfs /proc/filesystems || modprobe xfs; }`,
 	"fuse":            `[ "$(id -u)" = 0 ] && [ -c /dev/fuse ]`,
 	"unconfigured":    `[ ! -e /etc/understudy/understudy.yaml ]`,
 	"kazoo":           `/usr/bin/python3 -c 'import kazoo'`, // Debian's, whichever python3 comes first in PATH
@@ -28,16 +29,18 @@ var checks = map[string]string{
 	"sshd":            `command -v sshd && command -v ssh-keygen`,
 	"fence-agents":    `command -v fence_dummy`,
 	"resource-agents": `[ -x /usr/lib/ocf/resource.d/heartbeat/Dummy ]`,
-	"machine":         `command -v qemu-system-x86_64 && command -v xz && command -v busybox && ls "${XDG_CACHE_HOME:-$HOME/.cache}"/understudy/kernel/boot/vmlinuz-*`,
-	"lintian":         `command -v lintian && command -v man`,
-	"rpm":             `command -v rpm && command -v rpmlint`,
-	"dnf":             `command -v dnf && command -v createrepo_c`,
-	"qemu":            `[ "$(uname -m)" = aarch64 ] || command -v qemu-aarch64`,
-	"runc":            `command -v runc && unshare --mount --pid --fork true`,
-	"seccomp":         `[ -e /usr/share/containers/seccomp.json ]`,
-	"nspawn":          `command -v systemd-nspawn && command -v mmdebstrap && unshare --mount --pid --fork true`,
+	"machine": `command -v qemu-system-x86_64 && command -v xz && command -v busybox &&
+		ls "${XDG_CACHE_HOME:-$HOME/.cache}"/understudy/kernel/boot/vmlinuz-*`,
+	"lintian": `command -v lintian && command -v man`,
+	"rpm":     `command -v rpm && command -v rpmlint`,
+	"dnf":     `command -v dnf && command -v createrepo_c`,
+	"qemu":    `[ "$(uname -m)" = aarch64 ] || command -v qemu-aarch64`,
+	"runc":    `command -v runc && unshare --mount --pid --fork true`,
+	"seccomp": `[ -e /usr/share/containers/seccomp.json ]`,
+	"nspawn":  `command -v systemd-nspawn && command -v mmdebstrap && unshare --mount --pid --fork true`,
 	"cgroup": `mount=$(awk '$3 == "cgroup2" {print $2; exit}' /proc/mounts) && [ -n "$mount" ] &&
-		probe="$mount$(sed -n 's/^0:://p' /proc/self/cgroup)/understudy-probe-$$" && mkdir "$probe" && [ -e "$probe/cgroup.kill" ] && rmdir "$probe"`,
+		probe="$mount$(sed -n 's/^0:://p' /proc/self/cgroup)/understudy-probe-$$" &&
+		mkdir "$probe" && [ -e "$probe/cgroup.kill" ] && rmdir "$probe"`,
 }
 
 var found sync.Map // by thing: whether it is there

@@ -76,7 +76,8 @@ func draw(lines []line) string {
 		}
 		share := 100 * plays * l.at / (plays + rests)
 		fmt.Fprintf(&style, "@keyframes r%d{0%%,%.2f%%{opacity:0}%.2f%%,100%%{opacity:1}}\n", row, share, share+0.01)
-		fmt.Fprintf(&text, "<text x=\"%d\" y=\"%d\" style=\"animation-name:r%d\">%s</text>\n", edge, edge+row*high-4, row, html.EscapeString(l.text))
+		fmt.Fprintf(&text, "<text x=\"%d\" y=\"%d\" style=\"animation-name:r%d\">%s</text>\n",
+			edge, edge+row*high-4, row, html.EscapeString(l.text))
 	}
 	width, height := 2*edge+columns*wide, 2*edge+rows*high
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 %d %d" width="%d" height="%d">

@@ -82,7 +82,8 @@ func (a Address) fit() (netlink.Link, error) {
 	}
 	if at.MasterIndex > 0 {
 		if master, err := netlink.LinkByIndex(at.MasterIndex); err == nil && master.Type() != "vrf" {
-			return nil, fmt.Errorf("%s belongs to the %s %s: set `device: %s`", at.Name, master.Type(), master.Attrs().Name, master.Attrs().Name)
+			name := master.Attrs().Name
+			return nil, fmt.Errorf("%s belongs to the %s %s: set `device: %s`", at.Name, master.Type(), name, name)
 		}
 	}
 	if !isUp(link) {

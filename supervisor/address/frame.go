@@ -81,7 +81,8 @@ func checksum(parts ...[]byte) uint16 {
 
 // advertiser is who an IPv6 packet says has the address.
 func advertiser(p []byte, ip netip.Addr) net.HardwareAddr {
-	if len(p) < ipv6Len+neighLen || p[6] != icmp6 || p[7] != 255 || p[ipv6Len] != advertisement || !bytes.Equal(p[ipv6Len+8:ipv6Len+neighLen], ip.AsSlice()) {
+	if len(p) < ipv6Len+neighLen || p[6] != icmp6 || p[7] != 255 || p[ipv6Len] != advertisement ||
+		!bytes.Equal(p[ipv6Len+8:ipv6Len+neighLen], ip.AsSlice()) {
 		return nil
 	}
 	for o := p[ipv6Len+neighLen:]; len(o) >= 8 && o[1] > 0 && len(o) >= int(o[1])*8; o = o[int(o[1])*8:] {

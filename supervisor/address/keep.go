@@ -35,9 +35,10 @@ type Keeper struct {
 	Every   time.Duration     // how often it is announced, after the first seconds
 	Say     func(line string) // what happens to it
 	Claimed func()            // another machine claims it; nil: nobody asks
-	Lost    func(why string)  // called every second while it has had no link for that long, and with "" when it has one again; nil: nobody asks
-	Ready   func() error      // called after the first announcement
-	Again   <-chan os.Signal  // the network was away: tell the neighbours anew
+	// Called every second while it has had no link for that long, and with "" when it has one again; nil: nobody asks.
+	Lost  func(why string)
+	Ready func() error     // called after the first announcement
+	Again <-chan os.Signal // the network was away: tell the neighbours anew
 
 	link   netlink.Link
 	wire   *wire // nil: there are no neighbours
@@ -175,7 +176,9 @@ func changes() (*os.File, error) {
 		return nil, fmt.Errorf("open a netlink socket: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "netlink socket")
-	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{
+		Family: unix.AF_NETLINK, Groups: unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR,
+	}); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("listen for changes of addresses: %w", err)
 	}

@@ -43,7 +43,8 @@ type starting struct {
 
 func newGuardians(cfg GuardConfig) *guardians {
 	g := &guardians{
-		start: starting{inside.OwnBinary, cfg.Name, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
+		start: starting{inside.OwnBinary, cfg.Name, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}},
+		log:   cfg.Logger,
 		words: make(words, 64), stopped: make(chan struct{}), bell: make(chan struct{}, 1), window: make(chan struct{}, 64),
 	}
 	g.pair = guard.NewGuardians(guardianHands{g})

@@ -41,9 +41,10 @@ func (f *statusFlags) watchStatus(ctx context.Context, services []string) error 
 	looks, end := f.looking(ctx, cfg, services)
 	defer end()
 
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGTSTP)
-	defer signal.Stop(signals)
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+	signal.Ignore(syscall.SIGTSTP) // Ctrl-Z would leave the shell on this screen, without a cursor
 	p := picture{began: time.Now(), paper: f.paper(screen{}, services), servers: strings.Join(cfg.Servers, ",")}
 	fmt.Print(enterScreen)
 	defer func() { fmt.Print(leaveScreen + p.text(screenOf(os.Stdout), time.Now())) }() // what was seen last stays
@@ -58,10 +59,7 @@ func (f *statusFlags) watchStatus(ctx context.Context, services []string) error 
 				return l.err
 			}
 		case <-tick.C: // ages grow
-		case s := <-signals:
-			if s == syscall.SIGTSTP {
-				suspend()
-			}
+		case <-resized:
 		case <-ctx.Done():
 			return nil
 		}
@@ -114,17 +112,6 @@ func (f *statusFlags) printChanges(ctx context.Context, services []string) error
 		}
 		known = string(now)
 	}
-}
-
-// suspend is what Ctrl-Z asks for: the terminal is somebody else's until this process is continued.
-func suspend() {
-	continued := make(chan os.Signal, 1)
-	signal.Notify(continued, syscall.SIGCONT)
-	defer signal.Stop(continued)
-	fmt.Print(leaveScreen)
-	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-	<-continued // the thread that stops the process may run on for a moment
-	fmt.Print(enterScreen)
 }
 
 // looking has what is seen sent until end is called.

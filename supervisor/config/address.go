@@ -63,9 +63,11 @@ func (a Address) check(p place) {
 	case a.IP == "":
 		p.key("ip").and(at).fault("missing: name the IP address")
 	case prefix.Addr().Is6() && prefix.Addr().IsLinkLocalUnicast() && a.Device == "":
-		at.fault("%s is a link-local address, which every network has: name the device, as in {ip: %[1]s, device: eth0}", quoted(a.IP.Addr()))
+		at.fault("%s is a link-local address, which every network has: name the device, as in {ip: %[1]s, device: eth0}",
+			quoted(a.IP.Addr()))
 	case !prefix.IsSingleIP():
-		at.warn("with the length /%d it is removed together with another address of that network: /%d, the default, is safe", prefix.Bits(), prefix.Addr().BitLen())
+		at.warn("with the length /%d it is removed together with another address of that network: /%d, the default, is safe",
+			prefix.Bits(), prefix.Addr().BitLen())
 	}
 	if device := p.key("device"); len(a.Device) > 15 || strings.ContainsAny(a.Device, "/: \t\n\x00") || a.Device == "" && device.given() {
 		device.fault("%s is not the name of a network device, such as eth0", quoted(a.Device))

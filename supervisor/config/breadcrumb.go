@@ -36,7 +36,8 @@ func checkFilledIn(at place, text string, chooses bool) {
 	case besidesPlugs.MatchString(text) || chooses && ofChild.MatchString(text):
 		at.danger("the method will refuse a word that the record of the active node gives and plugs does not list: write {plug} or {node}")
 	case strings.Contains(text, "{host}"):
-		at.danger("the method will refuse a node whose host has neither the node's name nor its plug's; write {plug} or {node} in place of {host}")
+		at.danger("the method will refuse a node whose host has neither the node's name nor its plug's; " +
+			"write {plug} or {node} in place of {host}")
 	}
 }
 
@@ -63,14 +64,16 @@ func (h FenceHTTP) checkWhom(p place) {
 			checkFilledIn(p.key("headers").key(name), h.Headers[name], http.CanonicalHeaderKey(name) == "Host")
 		}
 	case fromCrumb.MatchString(authority) || ofChild.MatchString(authority):
-		at.danger("the method will refuse, because the record of the active node would choose which server to ask: list the nodes, as in plugs: {NODE: HOST}, and write {plug}")
+		at.danger("the method will refuse, because the record of the active node would choose which server to ask: list the nodes, " +
+			"as in plugs: {NODE: HOST}, and write {plug}")
 	case slices.ContainsFunc(texts, fromCrumb.MatchString):
-		at.danger("fences any node that the record of the active node gives, and any client that can write to ZooKeeper can write that: list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+		at.danger("fences any node that the record of the active node gives, and any client that can write to ZooKeeper can write that: " +
+			"list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 	}
 }
 
 // filled is a text with an example in place of each placeholder.
 func filled(text string) string {
-	return strings.NewReplacer("[{plug}]", "[::1]", "[{node}]", "[::1]", "[{host}]", "[::1]", "{service}", "s", "{node}", "n", "{plug}", "p", "{host}", "h", "{machine}", "m", "{boot}", "b",
-		"{token}", "1", "{session}", "0x1", "{address}", "h:1").Replace(text)
+	return strings.NewReplacer("[{plug}]", "[::1]", "[{node}]", "[::1]", "[{host}]", "[::1]", "{service}", "s", "{node}", "n",
+		"{plug}", "p", "{host}", "h", "{machine}", "m", "{boot}", "b", "{token}", "1", "{session}", "0x1", "{address}", "h:1").Replace(text)
 }

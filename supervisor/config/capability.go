@@ -41,7 +41,8 @@ func (c *Capability) UnmarshalText(text []byte) error {
 	if whole := "CAP_" + strings.ToUpper(word); slices.Contains(capabilities, whole) {
 		word = whole
 	}
-	return fmt.Errorf("%s is not a capability%s", quoted(string(text)), cmp.Or(DidYouMean(word, capabilities), ": capabilities(7) lists them"))
+	return fmt.Errorf("%s is not a capability%s", quoted(string(text)),
+		cmp.Or(DidYouMean(word, capabilities), ": capabilities(7) lists them"))
 }
 
 // Capabilities are what a program may do of what otherwise only root may. Bounding nil: as the supervisor; empty: none.
@@ -56,7 +57,8 @@ func (c Capabilities) check(p place) {
 	}
 	for i, one := range c.Ambient {
 		if !slices.Contains(*c.Bounding, one) {
-			p.key("ambient").item(i).and(p.key("bounding"), p).fault("%s is not in bounding, so the program cannot have it: add it there, or leave it out here", one)
+			p.key("ambient").item(i).and(p.key("bounding"), p).fault(
+				"%s is not in bounding, so the program cannot have it: add it there, or leave it out here", one)
 		}
 	}
 }

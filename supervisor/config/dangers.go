@@ -32,7 +32,10 @@ func (r LoadResult) Dangers(patience time.Duration) (warnings, refused Faults, f
 	}, nil)
 	warnings, refused = l.warnings, l.refused
 	if err != nil {
-		warnings = Faults{{File: r.Files.Config[0], Danger: true, Message: "a file system does not answer: it is unknown who can change or read the files that are named here"}}
+		warnings = Faults{{
+			File: r.Files.Config[0], Danger: true,
+			Message: "a file system does not answer: it is unknown who can change or read the files that are named here",
+		}}
 	}
 	if os.Geteuid() != 0 {
 		warnings, refused = append(warnings, refused...), nil

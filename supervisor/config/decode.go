@@ -74,7 +74,8 @@ func (d *decoder) value(at []spot, v reflect.Value, p path) {
 			return
 		}
 		if n.Kind == yaml.SequenceNode {
-			d.fault(n, p, "a list where one address is expected, such as 192.0.2.10 or {ip: 192.0.2.10, device: eth0}: write an item for each address")
+			d.fault(n, p, "a list where one address is expected, such as 192.0.2.10 or {ip: 192.0.2.10, device: eth0}: "+
+				"write an item for each address")
 			return
 		}
 	case *Addresses:
@@ -130,7 +131,8 @@ func (d *decoder) pointer(at []spot, v reflect.Value, p path) {
 
 // structure reads a mapping whose keys are known.
 func (d *decoder) structure(at []spot, v reflect.Value, p path) {
-	if n := follow(at[0].value); v.Type() == reflect.TypeFor[ZooKeeperAuth]() && n.Kind == yaml.ScalarNode && !isNull(n) { // it may be the secret itself
+	// It may be the secret itself.
+	if n := follow(at[0].value); v.Type() == reflect.TypeFor[ZooKeeperAuth]() && n.Kind == yaml.ScalarNode && !isNull(n) {
 		d.fault(n, p, "text where a mapping is expected: write {scheme: digest, file: ...} and put user:password into the file")
 		return
 	}

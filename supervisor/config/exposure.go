@@ -18,8 +18,8 @@ func (z ZooKeeper) Exposure() string {
 		return "any client that reaches the ZooKeeper servers can end any session, and so stop services (see " + securityPage + "). " +
 			"Where client certificates or a firewall keep other clients out, set `trusted_network: true` in zookeeper"
 	}
-	return "any client that reaches the ZooKeeper servers can stop a service, move it, or have two copies of it run (see " + securityPage + "). " +
-		"Keep other clients out with a firewall and set `trusted_network: true` in zookeeper, or set its auth"
+	return "any client that reaches the ZooKeeper servers can stop a service, move it, or have two copies of it run (see " + securityPage +
+		"). Keep other clients out with a firewall and set `trusted_network: true` in zookeeper, or set its auth"
 }
 
 // local tells whether all servers are reached through the loopback alone.

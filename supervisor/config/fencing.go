@@ -109,7 +109,8 @@ func (m FenceOne) check(p place) {
 	case m.Agent != nil:
 		key, timeout = "agent", m.Agent.Timeout
 		if !p.asks {
-			p.key(key).fault("needs an agent here and on every other node: write fencing: {agent: {listen: ..., secret_file: ...}} at the top of the file")
+			p.key(key).fault("needs an agent here and on every other node: write fencing: " +
+				"{agent: {listen: ..., secret_file: ...}} at the top of the file")
 		}
 	case m.Exec != nil:
 		key, timeout = "exec", m.Exec.Timeout
@@ -199,7 +200,8 @@ func (f FenceProgram) check(p place) {
 	checkFencer(p.key("command"), f.Command)
 	checkPlugs(p, f.Plugs)
 	if len(f.Plugs) == 0 {
-		p.key("plugs").and(p).danger("without plugs, the method switches off any node that the record of the active node gives, and any client that can write to ZooKeeper can write that: list the nodes, as in plugs: {NODE: OUTLET}")
+		p.key("plugs").and(p).danger("without plugs, the method switches off any node that the record of the active node gives, " +
+			"and any client that can write to ZooKeeper can write that: list the nodes, as in plugs: {NODE: OUTLET}")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Options)) {
 		at := p.key("options").key(name)
@@ -213,7 +215,8 @@ func (f FenceProgram) check(p place) {
 		case len(f.Plugs) > 0:
 			checkFilledIn(at, f.Options[name], true)
 		case fromCrumb.MatchString(f.Options[name]) || ofChild.MatchString(f.Options[name]):
-			at.danger("the method will refuse, because the record of the active node would choose which device the agent asks: list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+			at.danger("the method will refuse, because the record of the active node would choose which device the agent asks: " +
+				"list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Secrets)) {

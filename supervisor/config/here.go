@@ -21,7 +21,8 @@ import (
 func (l *positions) doubts(warnings []found) (list Faults) {
 	for _, f := range warnings {
 		p, file, n := l.locate(f)
-		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message, Danger: f.danger})
+		list = append(list,
+			Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message, Danger: f.danger})
 	}
 	return list
 }
@@ -134,7 +135,8 @@ func (s *machineCheck) web(p path, h HTTPServer) {
 		at := p.key(file.key)
 		s.secret(at, file.name)
 		if token, err := keyfile.Line(file.name); err == nil && utf8.RuneCountInString(token) < enoughOfAToken {
-			s.danger(at, fmt.Sprintf("the token in %s is shorter than %d characters and can be guessed: openssl rand -hex 32 > %s", file.name, enoughOfAToken, file.name))
+			s.danger(at, fmt.Sprintf("the token in %s is shorter than %d characters and can be guessed: openssl rand -hex 32 > %s",
+				file.name, enoughOfAToken, file.name))
 		}
 	}
 	if h.TLS != nil {

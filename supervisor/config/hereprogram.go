@@ -34,10 +34,12 @@ func (s *machineCheck) program(p path, process Process) {
 			s.warn(p.key("user"), "only a supervisor that runs as root can run a program as "+quoted(g.User))
 		}
 		if g.Caps.Bounding != nil {
-			s.warn(p.key("capabilities").key("bounding"), "only a supervisor that runs as root can lower it: run it as root, or leave the key out")
+			s.warn(p.key("capabilities").key("bounding"),
+				"only a supervisor that runs as root can lower it: run it as root, or leave the key out")
 		}
 		if len(g.Caps.Ambient) > 0 && g.User != "" {
-			s.warn(p.key("capabilities").key("ambient"), "only a supervisor that runs as root can give them to another user: run it as root, or leave the key out")
+			s.warn(p.key("capabilities").key("ambient"),
+				"only a supervisor that runs as root can give them to another user: run it as root, or leave the key out")
 		}
 	}
 	if g.WorkingDir != "" {
@@ -69,11 +71,13 @@ func (s *machineCheck) alone(p path, process Process) {
 	}
 	if stays := unitfile.Foreground(g.Command); !process.Oneshot && !slices.Equal(stays, g.Command) {
 		s.found = append(s.found, found{keys: []path{p}, danger: true, message: fmt.Sprintf(
-			"%s may go to the background, where it counts as ended, or keep signals from its program. In the foreground it is: %s", quoted(g.Command[0]), shellWords(stays))})
+			"%s may go to the background, where it counts as ended, or keep signals from its program. In the foreground it is: %s",
+			quoted(g.Command[0]), shellWords(stays))})
 	}
 	if unitfile.Asks(g.Command) && !process.Oneshot {
 		s.found = append(s.found, found{keys: []path{p}, danger: true, message: fmt.Sprintf(
-			"%s has another program run what it names, which then runs on when this service stops or moves: write the command of the program itself", quoted(g.Command[0]))})
+			"%s has another program run what it names, which then runs on when this service stops or moves: "+
+				"write the command of the program itself", quoted(g.Command[0]))})
 	}
 	for _, program := range unitfile.Programs(g.Command) {
 		file, err := find(program, g)

@@ -55,15 +55,16 @@ func (t TLSFiles) check(p place) {
 func (h HTTPServer) checkClear(p place) {
 	host, _, err := net.SplitHostPort(h.Listen)
 	if err == nil && (host == "" || isAny(host)) && h.ReadTokenFile == "" {
-		p.key("listen").danger("every host that reaches %s can read status, history and metrics: set read_token_file, or listen on one address that only monitoring reaches", h.Listen)
+		p.key("listen").danger("every host that reaches %s can read status, history and metrics: set read_token_file, "+
+			"or listen on one address that only monitoring reaches", h.Listen)
 	}
 	if h.Listen == "" || h.TLS != nil || err == nil && isLoopback(host) {
 		return
 	}
 	for key, name := range map[string]string{"token_file": h.TokenFile, "read_token_file": h.ReadTokenFile} {
 		if name != "" {
-			p.key(key).danger("the token is sent without TLS to %s, where others can read it: give http.tls a cert_file and a key_file, or say "+
-				"`listen: 127.0.0.1:PORT` and put a proxy that does TLS in front", h.Listen)
+			p.key(key).danger("the token is sent without TLS to %s, where others can read it: give http.tls a cert_file and a key_file, "+
+				"or say `listen: 127.0.0.1:PORT` and put a proxy that does TLS in front", h.Listen)
 		}
 	}
 }

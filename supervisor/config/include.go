@@ -35,8 +35,8 @@ func (f Files) Emptied(before Files) error {
 		lost := slices.DeleteFunc(slices.Clone(before.services[file]), func(name string) bool { return slices.Contains(now, name) })
 		if _, says := f.services[file]; !says && len(lost) > 0 {
 			slices.Sort(lost)
-			return fmt.Errorf("%s gives no services any more (%s): nothing is stopped; if that is meant, order `systemctl reload understudy`, "+
-				"or write `services: {}` into the file", file, strings.Join(lost, ", "))
+			return fmt.Errorf("%s gives no services any more (%s): nothing is stopped; if that is meant, "+
+				"order `systemctl reload understudy`, or write `services: {}` into the file", file, strings.Join(lost, ", "))
 		}
 	}
 	return nil

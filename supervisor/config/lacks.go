@@ -20,8 +20,8 @@ func (s Service) HasAddress() bool {
 	return slices.ContainsFunc(s.Processes, func(p Process) bool { return p.Sets != nil })
 }
 
-// LacksDevice is why an address of the service could not be set on this machine now; nil: nothing is known to be missing. Of one that does not
-// stand first the device may be there, or be up, only once what is before it runs.
+// LacksDevice is why an address of the service could not be set on this machine now; nil: nothing is known to be missing. Of one that does
+// not stand first the device may be there, or be up, only once what is before it runs.
 func (s Service) LacksDevice() error {
 	first := true
 	for _, p := range s.Processes {

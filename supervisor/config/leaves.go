@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Leaves tells an operator who has to look what a oneshot leaves beside its process: a mounted directory or an address, else the words of its
-// undo. An agent's parameters are not among them, since they may be secret, and others read this.
+// Leaves tells an operator who has to look what a oneshot leaves beside its process: a mounted directory or an address, else the words of
+// its undo. An agent's parameters are not among them, since they may be secret, and others read this.
 func (process Process) Leaves() (mount, address, undo string) {
 	words := []string(process.Undo)
 	switch at := slices.Index(words, "--"); {

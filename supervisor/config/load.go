@@ -94,7 +94,10 @@ func newLoader(name string, disk disk) *loader {
 // decode reads what the files say for a node; "": for all.
 func (l *loader) decode(node string) *decoder {
 	l.values += l.read
-	l.decoder = &decoder{positions: newPositions(l.told), node: node, named: l.named, start: writtenDefaults(), doc: document{Config: *Default(), Defaults: writtenDefaults()}}
+	l.decoder = &decoder{
+		positions: newPositions(l.told), node: node, named: l.named, start: writtenDefaults(),
+		doc: document{Config: *Default(), Defaults: writtenDefaults()},
+	}
 	l.doc.Config.Node = node
 	for _, p := range l.parts {
 		at, f := []spot{{file: p.name, value: p.root, own: true}}, fragment{Services: maps.Clone(l.doc.Services)}

@@ -43,9 +43,9 @@ func (process *Process) tidyMember() {
 		return
 	}
 	*process = Process{
-		Name: process.Name, OCF: process.OCF, Mount: process.Mount, Params: maps.Clone(process.Params), NeedsProof: process.NeedsProof, SurvivesBoot: process.SurvivesBoot,
-		UndoTimeout: process.UndoTimeout,
-		Program:     Program{Ready: Ready{Timeout: process.Ready.Timeout}},
+		Name: process.Name, OCF: process.OCF, Mount: process.Mount, Params: maps.Clone(process.Params), NeedsProof: process.NeedsProof,
+		SurvivesBoot: process.SurvivesBoot, UndoTimeout: process.UndoTimeout,
+		Program: Program{Ready: Ready{Timeout: process.Ready.Timeout}},
 	}
 	if len(process.Params) == 0 {
 		process.Params = nil
@@ -127,9 +127,10 @@ const (
 // A resource agent that does not say how long an action may take gets what Pacemaker gives it.
 const agentDefault = 20 * time.Second
 
-// Members is the service with programs in place of its addresses, mounts and OCF resources. Each becomes a oneshot, whose undo is noted before it
-// can have an effect, and a program that watches it, so that the service fails with it. name is the service's, self whoever runs a command of
-// it: a note of how to undo one may be of another version. meta is asked for what an agent says of itself; what it does not know has defaults.
+// Members is the service with programs in place of its addresses, mounts and OCF resources. Each becomes a oneshot, whose undo is noted
+// before it can have an effect, and a program that watches it, so that the service fails with it. name is the service's, self whoever runs
+// a command of it: a note of how to undo one may be of another version. meta is asked for what an agent says of itself; what it does not
+// know has defaults.
 func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Service {
 	var all []Process
 	for _, process := range s.Processes {
@@ -148,8 +149,8 @@ func (s Service) Members(name, self string, meta func(ocf.Resource) ocf.Meta) Se
 	return s
 }
 
-// Groups are the processes of Members in the order in which they start, each group once the one before it is ready. Addresses that follow one
-// another are set at the same time: for each the network is asked who has it, and given time to answer.
+// Groups are the processes of Members in the order in which they start, each group once the one before it is ready. Addresses that follow
+// one another are set at the same time: for each the network is asked who has it, and given time to answer.
 func (s Service) Groups() (groups [][]Process) {
 	for rest := s.Processes; len(rest) > 0; {
 		n := 1
@@ -190,7 +191,8 @@ func (process Process) does(command, undo, undone Command, within, undoWithin ti
 func (process Process) addAddress(all []Process, self string) []Process {
 	a := process.Address
 	words := Command{"--device", a.Device, "--ip", string(a.IP)}
-	sets := process.does(append(Command{self, "address", "up"}, words...), append(Command{self, "address", "down"}, words...), nil, setWithin, removeWithin)
+	sets := process.does(append(Command{self, "address", "up"}, words...),
+		append(Command{self, "address", "down"}, words...), nil, setWithin, removeWithin)
 	sets.Sets = a
 	words = append(Command{"--announce", a.Announce.String()}, words...)
 	if last := len(all) - 1; last >= 0 && all[last].Keeps {
@@ -234,7 +236,8 @@ func (process Process) agentMembers(service, self string, meta func(ocf.Resource
 		watches.Probe = command("probe", append(look, "--validate")...)
 	}
 	return []Process{
-		process.does(command("start", "--timeout", start.String()), command("stop", "--timeout", stop.String()), command("stopped", look...), start, stop),
+		process.does(command("start", "--timeout", start.String()), command("stop", "--timeout", stop.String()),
+			command("stopped", look...), start, stop),
 		watches,
 	}
 }

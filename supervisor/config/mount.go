@@ -26,8 +26,10 @@ func (m Mount) check(p place) {
 		key, value, what string
 		fine             bool
 	}{
-		{"device", m.Device, "what can be mounted, such as /dev/vdb, /dev/disk/by-uuid/... or SERVER:/PATH", strings.Contains(m.Device, "/") || !strings.ContainsAny(m.Device, "=")},
-		{"directory", path, "the absolute path of a directory, such as /srv/db", filepath.IsAbs(path) && filepath.Clean(path) == path && path != "/"},
+		{"device", m.Device, "what can be mounted, such as /dev/vdb, /dev/disk/by-uuid/... or SERVER:/PATH",
+			strings.Contains(m.Device, "/") || !strings.ContainsAny(m.Device, "=")},
+		{"directory", path, "the absolute path of a directory, such as /srv/db",
+			filepath.IsAbs(path) && filepath.Clean(path) == path && path != "/"},
 		{"type", m.Type, "the type of a file system, such as ext4, xfs or nfs4", mountType.MatchString(m.Type)},
 	} {
 		at := p.key(one.key).and(p)
@@ -52,7 +54,8 @@ func (process Process) mountMembers(self string, first bool) []Process {
 	command := func(word string) Command {
 		return Command{self, "mount", word, "--device", m.Device, "--type", m.Type, "--options", m.Options, m.Directory}
 	}
-	effect := process.does(command("up"), command("down"), nil, cmp.Or(process.Ready.Timeout, mountWithin), cmp.Or(process.UndoTimeout, mountWithin))
+	effect := process.does(command("up"), command("down"), nil, cmp.Or(process.Ready.Timeout, mountWithin),
+		cmp.Or(process.UndoTimeout, mountWithin))
 	if first {
 		effect.Probe = command("probe")
 	}
@@ -63,7 +66,8 @@ func (process Process) mountMembers(self string, first bool) []Process {
 func (w written) checkMounts(p place, held string) {
 	for i, process := range w.Processes {
 		if process.Mount != nil && held != "" {
-			p.key("processes").item(i).key("mount").fault("%s is pidns, which hides mounts from the host and from other programs: write contain: cgroup", held)
+			p.key("processes").item(i).key("mount").fault(
+				"%s is pidns, which hides mounts from the host and from other programs: write contain: cgroup", held)
 		}
 	}
 }

@@ -10,23 +10,25 @@ var synonyms = map[string]string{
 	"args": "command", "autorestart": "restart", "check": "health", "cmd": "command", "colocation": "processes", "cwd": "working_dir",
 	"depends": "processes", "dependson": "processes", "dir": "working_dir", "enabled": "eligible", "environment": "env",
 	"environmentfile": "env_file", "exec": "command", "execreload": "reload_signal", "execstart": "command", "hosts": "nodes",
-	"healthcheck": "health", "killsignal": "stop_signal", "livenessprobe": "health", "oomscoreadjust": "oom_score_adj", "program": "command",
-	"readinessprobe": "ready", "replicas": "replicated", "resource": "ocf", "runas": "user", "sessiontimeout": "lease", "stderr": "log", "stdout": "log",
-	"stopsignal": "stop_signal", "vip": "address", "virtualip": "address", "virtualipaddress": "address", "workdir": "working_dir",
-	"workingdirectory": "working_dir", "zk": "zookeeper",
+	"healthcheck": "health", "killsignal": "stop_signal", "livenessprobe": "health", "oomscoreadjust": "oom_score_adj",
+	"program": "command", "readinessprobe": "ready", "replicas": "replicated", "resource": "ocf", "runas": "user",
+	"sessiontimeout": "lease", "stderr": "log", "stdout": "log", "stopsignal": "stop_signal", "vip": "address",
+	"virtualip": "address", "virtualipaddress": "address", "workdir": "working_dir", "workingdirectory": "working_dir",
+	"zk": "zookeeper",
 
-	"ack": "fence", "cluster": "status", "config": "check", "confirm": "fence", "delete": "forget", "failover": "switchover", "info": "status",
-	"kill": "stop", "list": "status", "log": "logs", "ls": "status", "maintenance": "pause", "members": "status", "move": "switchover",
-	"nodes": "status", "promote": "switchover", "ps": "status", "reinit": "reclone", "remove": "forget", "rm": "forget", "show": "status",
-	"standby": "drain", "tail": "logs", "test": "check", "top": "status", "unpause": "resume", "upgrade": "reexec", "validate": "check",
-	"watch": "status",
+	"ack": "fence", "cluster": "status", "config": "check", "confirm": "fence", "delete": "forget",
+	"failover": "switchover", "info": "status", "kill": "stop", "list": "status", "log": "logs", "ls": "status", "maintenance": "pause",
+	"members": "status", "move": "switchover", "nodes": "status", "promote": "switchover", "ps": "status", "reinit": "reclone",
+	"remove": "forget", "rm": "forget", "show": "status", "standby": "drain", "tail": "logs", "test": "check", "top": "status",
+	"unpause": "resume", "upgrade": "reexec", "validate": "check", "watch": "status",
 }
 
 // DidYouMean is ` (did you mean "x"?)` for the one of the words that another tool calls so, or the nearest, or nothing when none is near.
 func DidYouMean(word string, words []string) string {
 	plain := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(word))
 	ours, known := synonyms[plain]
-	if i := slices.IndexFunc(words, func(w string) bool { return known && strings.TrimPrefix(w, "--") == ours }); i >= 0 { // a key, command or flag
+	// A key, command or flag.
+	if i := slices.IndexFunc(words, func(w string) bool { return known && strings.TrimPrefix(w, "--") == ours }); i >= 0 {
 		return ` (did you mean "` + words[i] + `"?)`
 	}
 	best, least := "", min(max(1, len(word)/3)+1, len(word))

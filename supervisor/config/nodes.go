@@ -81,7 +81,8 @@ func (l *loader) check() (warnings Faults) {
 		each[node] = l.decode(node)
 	}
 	if other := alike(l.node, nodes); other != "" {
-		all.top("node").warn("this node is %s, and what differs on single nodes is for %s: write the same name", quoted(l.node), quoted(other))
+		all.top("node").warn("this node is %s, and what differs on single nodes is for %s: write the same name",
+			quoted(l.node), quoted(other))
 	}
 	all.asks = l.doc.Fencing.Agent != nil
 	shared.doc.check(&all)
@@ -116,7 +117,8 @@ func (l *loader) check() (warnings Faults) {
 			copies++
 		}
 		if why := service.Replicated.DoubtfulPositions(copies); why != "" {
-			warnings = append(warnings, l.doubts([]found{{keys: []path{{"services", name, "replicated", "positions_from"}}, message: why}})...)
+			warnings = append(warnings,
+				l.doubts([]found{{keys: []path{{"services", name, "replicated", "positions_from"}}, message: why}})...)
 		}
 		if named && service.Replicated.Address == "" {
 			all.top("services", name, "nodes").warn("gives the addresses of other nodes' copies, and none for %s: "+

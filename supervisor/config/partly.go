@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// LoadPartly reads a configuration for a command that needs only its zookeeper part: faults elsewhere are returned beside the config. It has to be YAML.
+// LoadPartly reads a configuration for a command that needs only its zookeeper part: faults elsewhere are returned beside the config. It
+// has to be YAML.
 func LoadPartly(name string) (*Config, Faults, error) {
 	r := Read(name, "")
 	if r.Config != nil {

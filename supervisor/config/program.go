@@ -46,14 +46,15 @@ type Process struct {
 	// UndoTimeout is for each effect of its own; another node that has no proof waits for all of them.
 	UndoTimeout time.Duration `yaml:"undo_timeout,omitempty" doc:"How long undo may take before it is killed, and tried again."`
 	// In place of Command; see Members.
-	Address *Address          `yaml:"address,omitempty" oneof:"program" doc:"In place of a command, an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
-	Mount   *Mount            `yaml:"mount,omitempty" oneof:"program" doc:"In place of a command, a file system. needs_proof is true unless you write otherwise."`
-	OCF     string            `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command, an OCF resource agent, as PROVIDER:NAME."`
-	Sets    *Address          `yaml:"-"` // the address that this program of Members sets
-	Keeps   bool              `yaml:"-"` // this program of Members keeps an address
-	Member  bool              `yaml:"-"` // it is a program of Members: it says by its exit code whether this host is fit
-	Probe   Command           `yaml:"-"` // it fails if this host is not fit for what this program of Members watches, within Ready.Timeout for each of its actions
-	Params  map[string]string `yaml:"params,omitempty" doc:"The parameters of the OCF resource agent. All users of the host can see them."`
+	Address *Address `yaml:"address,omitempty" oneof:"program" doc:"In place of a command, an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
+	Mount   *Mount   `yaml:"mount,omitempty" oneof:"program" doc:"In place of a command, a file system. needs_proof is true unless you write otherwise."`
+	OCF     string   `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command, an OCF resource agent, as PROVIDER:NAME."`
+	Sets    *Address `yaml:"-"` // the address that this program of Members sets
+	Keeps   bool     `yaml:"-"` // this program of Members keeps an address
+	Member  bool     `yaml:"-"` // it is a program of Members: it says by its exit code whether this host is fit
+	// It fails if this host is not fit for what this program of Members watches, within Ready.Timeout for each of its actions.
+	Probe  Command           `yaml:"-"`
+	Params map[string]string `yaml:"params,omitempty" doc:"The parameters of the OCF resource agent. All users of the host can see them."`
 }
 
 // Environ is Env in the form that a program is started with, in a steady order.
@@ -141,7 +142,8 @@ func (process Process) checkUndone(p place) {
 	for _, word := range process.Undone {
 		for _, sign := range []string{"!", "||"} {
 			if first, _, _ := strings.Cut(strings.TrimSpace(word), " "); first == sign || sign == "||" && strings.Contains(word, sign) {
-				p.warn("%q: a command that cannot look fails too, and this makes a yes of it: exit with 0 only for a plain yes, with 1 for a plain no", sign)
+				p.warn("%q: a command that cannot look fails too, and this makes a yes of it: exit with 0 only for a plain yes, "+
+					"with 1 for a plain no", sign)
 			}
 		}
 	}
@@ -156,7 +158,8 @@ func (process Process) checkSurvival(p place) {
 
 // reserved are the variables that the supervisor sets for a child; a file must not set them.
 var reserved = []string{
-	"UNDERSTUDY_SERVICE", "UNDERSTUDY_NODE", "UNDERSTUDY_TOKEN", "UNDERSTUDY_ROLE", "UNDERSTUDY_ACTIVE_NODE", "UNDERSTUDY_ACTIVE_HOST", "UNDERSTUDY_ACTIVE_ADDRESS",
+	"UNDERSTUDY_SERVICE", "UNDERSTUDY_NODE", "UNDERSTUDY_TOKEN", "UNDERSTUDY_ROLE", "UNDERSTUDY_ACTIVE_NODE",
+	"UNDERSTUDY_ACTIVE_HOST", "UNDERSTUDY_ACTIVE_ADDRESS",
 	"UNDERSTUDY_ACTIVE_PORT",
 }
 

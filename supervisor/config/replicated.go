@@ -94,20 +94,21 @@ func (r *Replicated) check(p, service place, w written) {
 	checkAbsolute(p.key("state_dir"), r.StateDir)
 	for _, a := range w.Address {
 		if host, _ := printable.SplitPort(r.Address); host == a.IP.Addr() {
-			p.key("address").and(service.key("address")).fault("%s moves with the primary: give one here that this node keeps", quoted(host))
+			p.key("address").and(service.key("address")).fault("%s moves with the primary: give one here that this node keeps",
+				quoted(host))
 		}
 	}
 	r.checkTogether(p, service, w)
 }
 
-// DoubtfulPositions says what it takes that so few positions show the newest data of so many copies; "": it is safe where each write is on two
-// copies before it is acknowledged.
+// DoubtfulPositions says what it takes that so few positions show the newest data of so many copies; "": it is safe where each write is on
+// two copies before it is acknowledged.
 func (r *Replicated) DoubtfulPositions(copies int) string {
 	if r.PositionsFrom == 0 || r.PositionsFrom >= copies-1 {
 		return ""
 	}
-	return fmt.Sprintf("%d positions of %d copies show the newest data only where each write is on %d copies before it is acknowledged: write %d otherwise, or leave positions_from out",
-		r.PositionsFrom, copies, copies-r.PositionsFrom+1, copies-1)
+	return fmt.Sprintf("%d positions of %d copies show the newest data only where each write is on %d copies before it is acknowledged: "+
+		"write %d otherwise, or leave positions_from out", r.PositionsFrom, copies, copies-r.PositionsFrom+1, copies-1)
 }
 
 // checkTogether refuses what a replicated service cannot have.

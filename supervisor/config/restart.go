@@ -31,7 +31,8 @@ func (r Restart) check(p place) {
 		return
 	}
 	if r.MaxDelay < r.Delay {
-		maxDelay.and(delay).fault("max_delay %v is shorter than delay %v: write a shorter delay, or max_delay: %[2]v or more", r.MaxDelay, r.Delay)
+		maxDelay.and(delay).fault("max_delay %v is shorter than delay %v: write a shorter delay, or max_delay: %[2]v or more",
+			r.MaxDelay, r.Delay)
 		return
 	}
 	if r.GiveUpAfter == 0 {

@@ -85,7 +85,8 @@ func (w written) check(p place) {
 	s.checkSlowness(p)
 	least := profiles[ProfileFast].grace
 	if s.GraceDelay < least && (len(s.Fencing.Methods) == 0 || s.Fencing.OnFailure == OnFailureGrace) {
-		p.key("grace_delay").warn("%v is short: a program on a slow or overloaded host may take longer to die. %v at least is safe", s.GraceDelay, least)
+		p.key("grace_delay").warn("%v is short: a program on a slow or overloaded host may take longer to die. %v at least is safe",
+			s.GraceDelay, least)
 	}
 	if !s.Eligible && s.Failback && (p.on == "" || p.key("failback").given()) { // failback may be for the other nodes
 		p.key("failback").and(p.key("eligible")).warn("has no effect: a node with eligible: false never takes the service")
@@ -118,11 +119,12 @@ func (w written) checkProcesses(p place) {
 				what = at.key("ocf")
 			}
 			what.warn("if this host is lost, another node starts the service after a delay, and nothing proves that this is undone: " +
-				"add a fencing method, fencing.agent, watchdog: {mode: required}, or needs_proof: true (needs_proof: false says that a delay is enough)")
+				"add a fencing method, fencing.agent, watchdog: {mode: required}, " +
+				"or needs_proof: true (needs_proof: false says that a delay is enough)")
 		}
 		if process.Mount != nil && !at.key("needs_proof").given() && len(w.Fencing.Methods) == 0 {
-			at.key("mount").warn("if this host is lost, no other node starts the service before an operator confirms: add a fencing method " +
-				"(needs_proof: true says that this is meant)")
+			at.key("mount").warn("if this host is lost, no other node starts the service before an operator confirms: " +
+				"add a fencing method (needs_proof: true says that this is meant)")
 		}
 		names[process.Name] = i
 	}
@@ -193,13 +195,15 @@ func (on OnLoss) check(p place) {
 		return
 	}
 	if !p.asks {
-		p.and(p.top("fencing", "agent")).fault("failsafe asks the other nodes through their fencing agents: set fencing.agent, here and on all nodes")
+		p.and(p.top("fencing", "agent")).fault(
+			"failsafe asks the other nodes through their fencing agents: set fencing.agent, here and on all nodes")
 	}
 	both := p.and(p.top("zookeeper", "lease"))
 	if t := p.node.ZooKeeper.Lease; t > 0 && t < shortest {
 		both.fault("with a lease of %v the other nodes would have %v to answer, between the first doubt about ZooKeeper and the time to "+
 			"stop: failsafe needs a lease of %v or more", t, (t * 3 / 10).Round(time.Millisecond), shortest)
 	} else if t > longest {
-		both.fault("with a lease of %v the other nodes would have to agree not to start the service for as long: failsafe needs one of %v or less", t, longest)
+		both.fault("with a lease of %v the other nodes would have to agree not to start the service for as long: "+
+			"failsafe needs one of %v or less", t, longest)
 	}
 }

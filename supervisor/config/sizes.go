@@ -100,7 +100,8 @@ func (g Program) ProcessLimits() map[string]Limit {
 
 // limits are the resources by the names that a file uses; child knows their numbers.
 var limits = []string{
-	"as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack",
+	"as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio",
+	"rttime", "sigpending", "stack",
 }
 
 // LimitNames lists the resources that can be limited.

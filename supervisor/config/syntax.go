@@ -13,8 +13,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// parse gives the root of the only document, nil when there is nothing in it, or the fault that keeps src from being YAML: the parser stops at
-// the first one.
+// parse gives the root of the only document, nil when there is nothing in it, or the fault that keeps src from being YAML: the parser stops
+// at the first one.
 func parse(src []byte) (*yaml.Node, *Fault) {
 	if fault := unreadable(src); fault != nil {
 		return nil, fault
@@ -22,7 +22,10 @@ func parse(src []byte) (*yaml.Node, *Fault) {
 	docs, err := documents(src)
 	if err != nil {
 		if line := section(src); line > 0 {
-			return nil, &Fault{Line: line, Column: 1, Message: "not YAML, but INI, TOML or a unit file. `understudy import UNIT` prints the config of a systemd unit"}
+			return nil, &Fault{
+				Line: line, Column: 1,
+				Message: "not YAML, but INI, TOML or a unit file. `understudy import UNIT` prints the config of a systemd unit",
+			}
 		}
 		line, said := whereSaid(err)
 		line = faultyLine(src, line)

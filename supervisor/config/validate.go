@@ -70,7 +70,8 @@ const nothingToRun = "missing: there is nothing to run (write `services: {}` if 
 func (c Contain) checkAlike(p place, held map[Contain]string) {
 	for other, kind := range map[Contain]Contain{ContainPidns: ContainCgroup, ContainCgroup: ContainPidns} {
 		if c == kind && held[other] != "" {
-			p.fault("%s is %s, and one supervisor contains all services in the same way: run another one for this service", held[other], other)
+			p.fault("%s is %s, and one supervisor contains all services in the same way: run another one for this service",
+				held[other], other)
 		}
 	}
 	held[c] = p.keys[0].String()

@@ -66,7 +66,8 @@ func (o *Warm) check(p, service place, w written) {
 		first = w.Processes[0]
 	}
 	promote, demote := p.key("promote"), p.key("demote")
-	if !o.Promote.Given() && !slices.ContainsFunc([]string{"exec", "http", "signal"}, func(way string) bool { return promote.key(way).given() }) {
+	if !o.Promote.Given() &&
+		!slices.ContainsFunc([]string{"exec", "http", "signal"}, func(way string) bool { return promote.key(way).given() }) {
 		promote.fault("does not say how: add http:, signal: or exec:")
 	}
 	if len(o.Promote.Exec) == 0 && o.Promote.Given() && first.Ready.Way() == "" {
@@ -85,10 +86,12 @@ func (o *Warm) check(p, service place, w written) {
 	o.Role.checkGiven(p.key("role"))
 	checkPositive(p.key("timeout"), o.Timeout)
 	if o.unanswered() {
-		demote.warn("has no effect without role, because a signal has no answer: nothing would show that the program has ceased, so it is stopped")
+		demote.warn("has no effect without role, because a signal has no answer: nothing would show that the program has ceased, " +
+			"so it is stopped")
 	}
 	if w.Replicated != nil {
-		service.key("replicated").and(p).fault("does not go with warm: it is for copies with data of their own, and promotes one of them, too")
+		service.key("replicated").and(p).fault(
+			"does not go with warm: it is for copies with data of their own, and promotes one of them, too")
 	}
 	if len(w.Processes) > 0 && (first.member() != "" || first.Oneshot || len(first.Undo) > 0) {
 		service.key("processes").item(0).and(p).fault("does not stand by: with warm the first of the processes is the program that does, and the others are started after promote")

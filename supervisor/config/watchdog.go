@@ -18,8 +18,8 @@ func (w Watchdog) check(p place) {
 		return
 	}
 	both := p.key("mode").and(p.top("zookeeper", "lease"))
-	const why = "with a lease of %v, a watchdog, which counts in whole seconds, cannot be fed in time and reset the machine before another " +
-		"node starts: that needs a lease of %v or more"
+	const why = "with a lease of %v, a watchdog, which counts in whole seconds, cannot be fed in time " +
+		"and reset the machine before another node starts: that needs a lease of %v or more"
 	switch w.Mode {
 	case WatchdogRequired:
 		both.fault(why, lease, shortest)

@@ -63,8 +63,8 @@ func (z ZooKeeper) check(p place) {
 	if z.Auth != nil {
 		z.Auth.check(p.key("auth"))
 		if z.TLS == nil && !z.TrustedNetwork && len(z.Servers) > 0 && !z.local() {
-			p.key("auth").danger("the password is sent without TLS to the ZooKeeper servers, where others on the network can read it: set zookeeper.tls, " +
-				"or set `trusted_network: true` where no other client is on that network")
+			p.key("auth").danger("the password is sent without TLS to the ZooKeeper servers, where others on the network can read it: " +
+				"set zookeeper.tls, or set `trusted_network: true` where no other client is on that network")
 		}
 	}
 	if z.TLS != nil {

@@ -43,9 +43,9 @@ type Rules struct {
 	MaxLag   uint64 // how far behind the best one a copy may be
 }
 
-// Need is how many copies must have told their position, where the config gives so many (0: it does not), and so many are listed. By default
-// all but one have to. Before any promotion all that are listed have to (Judge), and one alone is not enough: others may be about to come, as
-// after ZooKeeper has lost its data.
+// Need is how many copies must have told their position, where the config gives so many (0: it does not), and so many are listed. By
+// default all but one have to. Before any promotion all that are listed have to (Judge), and one alone is not enough: others may be about
+// to come, as after ZooKeeper has lost its data.
 func Need(given, listed int, promoted int64) int {
 	switch {
 	case given > 0:
@@ -113,7 +113,8 @@ func mayHaveMore(t, best Told) bool {
 func lost(t Told, all []Told) string {
 	var had Lead
 	for _, o := range all {
-		if s := o.Saw; s.Node == t.Node && s.Era == t.Era && cmp.Or(cmp.Compare(s.Token, had.Token), cmp.Compare(s.Position, had.Position)) > 0 {
+		if s := o.Saw; s.Node == t.Node && s.Era == t.Era &&
+			cmp.Or(cmp.Compare(s.Token, had.Token), cmp.Compare(s.Position, had.Position)) > 0 {
 			had = s
 		}
 	}
@@ -127,8 +128,8 @@ func lost(t Told, all []Told) string {
 	return ""
 }
 
-// setBack reports whether ZooKeeper's data may be an older copy, of before a loss: then the newest promotion that it names is not the newest
-// of all. As soon as a copy has followed that one, or is about to, it counts.
+// setBack reports whether ZooKeeper's data may be an older copy, of before a loss: then the newest promotion that it names is not the
+// newest of all. As soon as a copy has followed that one, or is about to, it counts.
 func (r Rules) setBack(all []Told) bool {
 	return !slices.ContainsFunc(all, func(t Told) bool { return t.Era == r.Era && max(t.Followed, t.Toward) >= r.Promoted })
 }
@@ -146,7 +147,8 @@ func (r Rules) eras(all []Told) int {
 
 // newer orders copies by their data, and equal ones by name.
 func (r Rules) newer(a, b Told) int {
-	return cmp.Or(cmp.Compare(a.Era, b.Era), cmp.Compare(a.Followed, b.Followed), one(a.Led && a.Same)-one(b.Led && b.Same), cmp.Compare(*a.Position, *b.Position),
+	return cmp.Or(cmp.Compare(a.Era, b.Era), cmp.Compare(a.Followed, b.Followed), one(a.Led && a.Same)-one(b.Led && b.Same),
+		cmp.Compare(*a.Position, *b.Position),
 		one(a.Led)-one(b.Led), cmp.Compare(r.mayHave(a), r.mayHave(b)), strings.Compare(b.Node, a.Node))
 }
 
@@ -206,12 +208,15 @@ func (r Rules) Judge(all []Told) Verdict {
 	}
 	var fit []Told
 	for _, t := range sure {
-		if t.Stands && t.Era == best.Era && t.Followed == best.Followed && r.mayHave(t) == r.mayHave(best) && (t.Node == best.Node || !best.Same && *best.Position-*t.Position <= r.MaxLag) {
+		if t.Stands && t.Era == best.Era && t.Followed == best.Followed && r.mayHave(t) == r.mayHave(best) &&
+			(t.Node == best.Node || !best.Same && *best.Position-*t.Position <= r.MaxLag) {
 			fit = append(fit, t)
 		}
 	}
 	if len(fit) == 0 {
-		return Verdict{Best: best.Node, Why: fmt.Sprintf("the copy on %s has the newest data, but its node cannot take the service", best.Node)}
+		return Verdict{
+			Best: best.Node, Why: fmt.Sprintf("the copy on %s has the newest data, but its node cannot take the service", best.Node),
+		}
 	}
 	first := slices.MaxFunc(fit, r.preferred)
 	if first.Gives {

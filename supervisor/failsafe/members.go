@@ -66,7 +66,8 @@ func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim,
 func (g *Gate) warnOfSilence(service string, peers []election.Peer) {
 	for _, p := range peers {
 		if p.Agent == "" || p.Machine == "" {
-			g.cfg.Log.Warn("failsafe cannot work: a node has no fencing agent, or no machine id, so it cannot be asked", "service", service, "member", p.Node)
+			g.cfg.Log.Warn("failsafe cannot work: a node has no fencing agent, or no machine id, so it cannot be asked",
+				"service", service, "member", p.Node)
 		}
 	}
 }

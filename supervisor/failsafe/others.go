@@ -8,8 +8,9 @@ import (
 
 // otherPromises are what other nodes have promised about one term.
 type otherPromises struct {
-	claim  *election.Claim                 // nil: the term is about to go on here
-	cover  time.Duration                   // until when those of a previous session hold, which cover it until its lock is taken again; 0: there are none
+	claim *election.Claim // nil: the term is about to go on here
+	// Until when those of a previous session hold, which cover it until its lock is taken again; 0: there are none.
+	cover  time.Duration
 	until  map[election.Peer]time.Duration // until when each promise holds
 	asked  map[election.Peer]bool          // which members are being asked
 	silent map[election.Peer]bool          // which members gave none, which was logged
@@ -18,7 +19,9 @@ type otherPromises struct {
 }
 
 func newOtherPromises(claim *election.Claim) *otherPromises {
-	return &otherPromises{claim: claim, until: map[election.Peer]time.Duration{}, asked: map[election.Peer]bool{}, silent: map[election.Peer]bool{}}
+	return &otherPromises{
+		claim: claim, until: map[election.Peer]time.Duration{}, asked: map[election.Peer]bool{}, silent: map[election.Peer]bool{},
+	}
 }
 
 // counted returns the members that have to promise. It reports false while promises are worth nothing yet.

@@ -83,8 +83,8 @@ func (p *Promises) Listening(now time.Duration) {
 // Bound is until when this node has promised not to start a service.
 func (p *Promises) Bound(service string) time.Duration { return p.BoundBesides(service, 0) }
 
-// BoundBesides is Bound without the promises to one term, whose programs are proved dead. P1: where ZooKeeper comes back with an older copy of
-// its data, the term that goes on by a promise is not the one that the breadcrumb names.
+// BoundBesides is Bound without the promises to one term, whose programs are proved dead. P1: where ZooKeeper comes back with an older copy
+// of its data, the term that goes on by a promise is not the one that the breadcrumb names.
 func (p *Promises) BoundBesides(service string, dead int64) (latest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,8 @@ func (p *Promises) Inherited(session time.Duration) (time.Duration, bool) {
 }
 
 // ErrUnlisted says that the previous active may have gone on without a promise of this node.
-var ErrUnlisted = errors.New("by its record, the previous node may keep running without ZooKeeper (failsafe), and it never asked this node: only a proof that its program is dead counts, no delay")
+var ErrUnlisted = errors.New("by its record, the previous node may keep running without ZooKeeper (failsafe), " +
+	"and it never asked this node: only a proof that its program is dead counts, no delay")
 
 // Binding tells until when a previous active of a service may have gone on without ZooKeeper, by this node's promises. It fails
 // with ErrUnlisted when the previous active needs none of them.

@@ -52,7 +52,8 @@ func (g *Guardians) HandOver(now time.Duration, number uint64, trees int) (l Han
 		if t.starting > 0 || t.killing || len(t.turn) > 0 || t.ended || t.dead {
 			return l, ErrBusy
 		}
-		l.Lease.Trees = append(l.Lease.Trees, HandoverTree{Number: t.Number, Spec: t.Spec, Armed: t.armed, After: t.after, Members: t.members, Effects: t.effects})
+		l.Lease.Trees = append(l.Lease.Trees,
+			HandoverTree{Number: t.Number, Spec: t.Spec, Armed: t.armed, After: t.after, Members: t.members, Effects: t.effects})
 	}
 	l.Note, l.Listener = g.State.Shared()
 	if w := g.State.watchdog; w != nil {
@@ -69,7 +70,8 @@ func Adopt(now time.Duration, hands SupervisorHands, l Handover) (p *Guardians, 
 	e := &Lease{state: p.State, Number: l.Lease.Number, Ticket: l.Lease.Ticket, Deadline: l.Lease.Deadline, done: make(chan struct{})}
 	for _, t := range l.Lease.Trees {
 		e.trees = append(e.trees, &Tree{
-			Number: t.Number, Spec: t.Spec, lease: e, members: t.Members, armed: t.Armed, after: t.After, turn: make(chan struct{}, 1), effects: t.Effects,
+			Number: t.Number, Spec: t.Spec, lease: e, members: t.Members, armed: t.Armed, after: t.After,
+			turn: make(chan struct{}, 1), effects: t.Effects,
 		})
 	}
 	p.State.leases = []*Lease{e}

@@ -33,7 +33,8 @@ type Image struct {
 func NewImage() *Image {
 	place, err := ownPlace()
 	return &Image{
-		place: place, lost: err, argv: os.Args, environ: os.Environ(), Signals: make(chan os.Signal, 4), wanted: make(chan os.Signal, 1), Asked: make(chan struct{}),
+		place: place, lost: err, argv: os.Args, environ: os.Environ(), Signals: make(chan os.Signal, 4),
+		wanted: make(chan os.Signal, 1), Asked: make(chan struct{}),
 		Heeded: make(chan chan bool),
 	}
 }

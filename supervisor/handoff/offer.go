@@ -43,7 +43,8 @@ func (p Offer) goesOnWith(here Offer) error {
 		{"zookeeper.servers", strings.Join(p.Servers, ", "), strings.Join(here.Servers, ", ")},
 	} {
 		if c.there != c.here {
-			return fmt.Errorf("%s is %s by now, and was %s when this process began: that needs a restart, which hands the services over", c.key, c.there, c.here)
+			return fmt.Errorf("%s is %s by now, and was %s when this process began: that needs a restart, which hands the services over",
+				c.key, c.there, c.here)
 		}
 	}
 	return nil

@@ -25,8 +25,8 @@ type Machine interface {
 	Now() time.Duration // CLOCK_BOOTTIME
 	// KillTree ends a tree that another supervisor of this machine made. nil: its death is proved.
 	KillTree(ctx context.Context, id json.RawMessage) error
-	// Outlasted looks for a process of such a tree that was seen alive, whatever the tree's containment shows by now: a process that leaves its
-	// cgroup, and removes that, is seen no other way. nil: it is dead, or none was seen.
+	// Outlasted looks for a process of such a tree that was seen alive, whatever the tree's containment shows by now: a process that leaves
+	// its cgroup, and removes that, is seen no other way. nil: it is dead, or none was seen.
 	Outlasted(id json.RawMessage, seen fencing.ProcessID) error
 	// Owed names the effects of a target that was on this machine which are not undone, whichever supervisor had them.
 	Owed(t fencing.Target, boot string) []string
@@ -43,8 +43,8 @@ type Guard interface {
 	Pid() int
 	Over(epoch uint64) <-chan struct{}
 	NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error)
-	// Leftover ends the processes that previous supervisors have left of a service on this machine, and those of a tree that a breadcrumb names
-	// (nil: none). It returns those that it could not prove dead before ctx ended.
+	// Leftover ends the processes that previous supervisors have left of a service on this machine, and those of a tree that a breadcrumb
+	// names (nil: none). It returns those that it could not prove dead before ctx ended.
 	Leftover(ctx context.Context, service string, tree json.RawMessage) *box.Leftover
 	// CheckWatchdog reports whether the watchdog could be armed for a tree.
 	CheckWatchdog(ctx context.Context, w child.Watchdog) error
@@ -82,11 +82,12 @@ type Tree interface {
 	Owns(pid int) bool
 	// Strays are its processes outside of its container, which is where the kernel kills them: each of them is held by itself. It may hang.
 	Strays() ([]child.Stray, error)
-	// Owe tells the guardians how to undo what is done in the tree, before it is done; Settle, once the tree is dead, that it is undone, or that
-	// this process keeps it for its next session.
+	// Owe tells the guardians how to undo what is done in the tree, before it is done; Settle, once the tree is dead, that it is undone, or
+	// that this process keeps it for its next session.
 	Owe(ctx context.Context, note json.RawMessage) error
 	Settle(undone bool)
-	// Kill kills all in it and proves it dead; then the tree can be used again. End also removes its container: nothing can be started in it.
+	// Kill kills all in it and proves it dead; then the tree can be used
+	// again. End also removes its container: nothing can be started in it.
 	Kill(ctx context.Context) error
 	End(ctx context.Context) error
 }
@@ -101,8 +102,8 @@ type Process interface {
 	Kill(ctx context.Context) error
 }
 
-// This is the machine that this process runs on. thread takes what has to run on the main thread, nil where nothing is handed over; root tells
-// the cgroups of this cluster's services from those of others; jsonLog is for the guardians' last words; owed is Machine's.
+// This is the machine that this process runs on. thread takes what has to run on the main thread, nil where nothing is handed over; root
+// tells the cgroups of this cluster's services from those of others; jsonLog is for the guardians' last words; owed is Machine's.
 func This(thread chan<- func(), root string, jsonLog bool, owed func(t fencing.Target, boot string) []string) Machine {
 	return thisMachine{thread, root, jsonLog, owed}
 }
@@ -123,7 +124,8 @@ func (m thisMachine) Guard(ctx context.Context, mode, node string, log hclog.Log
 	if err != nil {
 		return nil, fmt.Errorf("contain process trees: %w", err)
 	}
-	g, err := child.StartGuard(ctx, child.GuardConfig{Container: container, Logger: log.Named("guard"), Name: node, Root: m.root, JSONLog: m.jsonLog, Thread: m.thread})
+	g, err := child.StartGuard(ctx,
+		child.GuardConfig{Container: container, Logger: log.Named("guard"), Name: node, Root: m.root, JSONLog: m.jsonLog, Thread: m.thread})
 	if err != nil {
 		return nil, fmt.Errorf("start the guardians: %w", err)
 	}
@@ -131,7 +133,8 @@ func (m thisMachine) Guard(ctx context.Context, mode, node string, log hclog.Log
 }
 
 func (m thisMachine) Adopt(ctx context.Context, guard json.RawMessage, node string, log hclog.Logger) (Guard, error) {
-	g, err := child.AdoptGuard(ctx, child.GuardConfig{Logger: log.Named("guard"), Name: node, Root: m.root, JSONLog: m.jsonLog, Thread: m.thread}, guard)
+	g, err := child.AdoptGuard(ctx,
+		child.GuardConfig{Logger: log.Named("guard"), Name: node, Root: m.root, JSONLog: m.jsonLog, Thread: m.thread}, guard)
 	if err != nil {
 		return nil, err
 	}

@@ -40,8 +40,8 @@ func Folder(dir string, sticky bool) (*os.Root, error) {
 	return folder, nil
 }
 
-// FolderError says that there is no folder in which only this user can write: nothing in it is ours. Any other error leaves that open, such as one of
-// the disk, or that there are too many open files.
+// FolderError says that there is no folder in which only this user can write: nothing in it is ours. Any other error leaves that open, such
+// as one of the disk, or that there are too many open files.
 type FolderError struct{ error }
 
 func (e *FolderError) Unwrap() error { return e.error }

@@ -21,8 +21,8 @@ var ErrLocked = errors.New("another process is at it")
 // lockAgain is how often a lock that another process has is tried again.
 const lockAgain = 5 * time.Millisecond
 
-// Lock excludes other processes, and other stores of the same file, until unlock or the end of this process. Nothing stays where the store's
-// file is gone by then.
+// Lock excludes other processes, and other stores of the same file, until unlock or the end of this process. Nothing stays where the
+// store's file is gone by then.
 func (s *Store) Lock(ctx context.Context) (unlock func(), err error) {
 	name := s.Name + ".lock"
 	got, err := s.hold(ctx, name, func(file *os.File) ([]byte, error) {
@@ -31,8 +31,8 @@ func (s *Store) Lock(ctx context.Context) (unlock func(), err error) {
 	return func() { s.leave(got.file, name, s.Name) }, err
 }
 
-// Share counts this process among those that hold the store's file, until release or its end. The first of them leaves words there, which the
-// others are told; nil: this is the first. Words of two processes differ.
+// Share counts this process among those that hold the store's file, until release or its end. The first of them leaves words there, which
+// the others are told; nil: this is the first. Words of two processes differ.
 func (s *Store) Share(ctx context.Context, words string) (first []byte, release func(), err error) {
 	got, err := s.hold(ctx, s.Name, func(file *os.File) ([]byte, error) {
 		alone := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
@@ -121,7 +121,8 @@ func (s *Store) leave(file *os.File, name, of string) {
 	_, _ = touch(ctx, s, func() (struct{}, error) {
 		begun.Store(true)
 		defer file.Close()
-		// After the removal, however long that takes: who gets the lock then finds another file. A process that is forked now may have the file open.
+		// After the removal, however long that takes: who gets the lock then finds
+		// another file. A process that is forked now may have the file open.
 		defer func() { _ = unix.Flock(int(file.Fd()), unix.LOCK_UN) }()
 		folder, err := Folder(s.Dir, false)
 		if err != nil {

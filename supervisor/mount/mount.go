@@ -1,5 +1,5 @@
-// Package mount mounts a file system that moves with a service, and unmounts it. The truth is the kernel's table of mounts, and never a file
-// in the file system, which may not answer.
+// Package mount mounts a file system that moves with a service, and unmounts it. The truth is the kernel's table of mounts, and never a
+// file in the file system, which may not answer.
 //
 // # Promised
 //
@@ -130,8 +130,8 @@ func (m Mount) Down() error {
 // gone says that there is no such device, or that it cannot be used, as that of a DRBD that is secondary.
 var gone = []error{unix.ENOENT, unix.ENXIO, unix.ENODEV, unix.ENOMEDIUM, unix.EMEDIUMTYPE}
 
-// free fails if this host may still write to the block device. P2: another directory or mount namespace may have it mounted, which our table
-// does not say. But each mount claims the device, as O_EXCL does.
+// free fails if this host may still write to the block device. P2: another directory or mount namespace may have it mounted, which our
+// table does not say. But each mount claims the device, as O_EXCL does.
 func (m Mount) free() error {
 	if !m.local() {
 		return nil

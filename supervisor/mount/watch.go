@@ -10,8 +10,8 @@ import (
 )
 
 // Watch calls ready, and fails once the file system is mounted no more, until the context ends. The kernel says when its table has changed
-// (proc_pid_mounts(5)). It does so once for each open file, and from its opening on: the look comes after that, and Go's runtime, which polls
-// what package os opens, must not hear it in our place.
+// (proc_pid_mounts(5)). It does so once for each open file, and from its opening on: the look comes after that, and Go's runtime, which
+// polls what package os opens, must not hear it in our place.
 func (m Mount) Watch(ctx context.Context, ready func() error) error {
 	table, err := unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

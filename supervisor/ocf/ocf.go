@@ -114,7 +114,8 @@ func says(err error, code int) bool {
 }
 
 var meanings = map[int]string{
-	1: "it failed", 2: "a parameter is wrong", 3: "the agent does not know this action", 4: "a right is missing", notInstalled: "something is not installed",
+	1: "it failed", 2: "a parameter is wrong", 3: "the agent does not know this action",
+	4: "a right is missing", notInstalled: "something is not installed",
 	6: "it is not configured", notRunning: "it is not running", 8: "it is running as promoted", 9: "it failed as promoted",
 }
 
@@ -142,7 +143,8 @@ const outputPatience = 100 * time.Millisecond
 func (r Resource) run(ctx context.Context, action Action, stdout, stderr io.Writer) error {
 	if action.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, action.Timeout, fmt.Errorf("%s %s: killed, it took longer than %v", r.Agent, action.Name, action.Timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, action.Timeout,
+			fmt.Errorf("%s %s: killed, it took longer than %v", r.Agent, action.Name, action.Timeout))
 		defer cancel()
 	}
 	var last lastLine

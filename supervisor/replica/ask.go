@@ -32,7 +32,8 @@ func (a Active) Environ(promoted bool) []string {
 	}
 	host, port := printable.SplitPort(a.Address)
 	return []string{
-		"UNDERSTUDY_ROLE=" + role, "UNDERSTUDY_ACTIVE_NODE=" + a.Node, "UNDERSTUDY_ACTIVE_HOST=" + a.Host, "UNDERSTUDY_ACTIVE_ADDRESS=" + host,
+		"UNDERSTUDY_ROLE=" + role, "UNDERSTUDY_ACTIVE_NODE=" + a.Node, "UNDERSTUDY_ACTIVE_HOST=" + a.Host,
+		"UNDERSTUDY_ACTIVE_ADDRESS=" + host,
 		"UNDERSTUDY_ACTIVE_PORT=" + port,
 	}
 }
@@ -102,7 +103,8 @@ type answer struct {
 	why      string  // there is no position
 }
 
-// nothingLost is what a position command prints where the program cannot tell how far its data goes, but has lost none of it since it could.
+// nothingLost is what a position command prints where the program cannot
+// tell how far its data goes, but has lost none of it since it could.
 const nothingLost = "same"
 
 // position asks how far the copy's data goes.
@@ -166,7 +168,8 @@ func (a asking) until(ctx context.Context, wanted CopyRole) error {
 			return nil
 		}
 		if !wait.For(ctx, askAgain) {
-			return fmt.Errorf("the order was taken, but role does not say %s: %s: %w", wanted, cmp.Or(why, "it says "+string(r)), context.Cause(ctx))
+			return fmt.Errorf("the order was taken, but role does not say %s: %s: %w",
+				wanted, cmp.Or(why, "it says "+string(r)), context.Cause(ctx))
 		}
 	}
 	return nil

@@ -129,7 +129,10 @@ var (
 
 // New makes a copy, which Keep runs.
 func New(cfg Config, conf config.Service) *Copy {
-	c := &Copy{cfg: cfg, log: cfg.Logger, conf: conf, poke: make(chan struct{}, 1), look: make(chan struct{}, 1), made: make(chan struct{}), shown: Shown{Role: Unknown, Why: errNotRuns.Error()}}
+	c := &Copy{
+		cfg: cfg, log: cfg.Logger, conf: conf, poke: make(chan struct{}, 1), look: make(chan struct{}, 1), made: make(chan struct{}),
+		shown: Shown{Role: Unknown, Why: errNotRuns.Error()},
+	}
 	c.talk, c.hush = context.WithCancel(context.Background())
 	c.turned, c.turn = context.WithCancel(context.Background())
 	c.unread = errUnread

@@ -2,5 +2,6 @@
 //
 // A follower needs no lease, and no ZooKeeper: it runs in a tree of its own, which the guardians end with the supervisor (P4). P1: a copy
 // that says of itself that it is the primary, while no term has it, is killed. A term takes the copy over with its tree, has the tree
-// fall with the session's lease, and only then promotes it; the tree ends with the term, and the copy comes back as a follower in a new one.
+// fall with the session's lease, and only then promotes it; the tree ends
+// with the term, and the copy comes back as a follower in a new one.
 package replica

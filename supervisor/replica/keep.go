@@ -168,7 +168,8 @@ func (c *Copy) makeTree(ctx context.Context) (host.Tree, error) {
 
 // orderly reports whether the program was stopped to be started again.
 func orderly(why error) bool {
-	return errors.Is(why, unit.ErrChanged) || errors.Is(why, errDiverges) || errors.Is(why, errOrdered) || errors.Is(why, errHalted) || errors.Is(why, errCannotFollow)
+	return errors.Is(why, unit.ErrChanged) || errors.Is(why, errDiverges) || errors.Is(why, errOrdered) || errors.Is(why, errHalted) ||
+		errors.Is(why, errCannotFollow)
 }
 
 // ended reports whether nothing can be started in the tree any more: another node has had it killed, or the guardians were lost.

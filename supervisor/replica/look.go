@@ -179,7 +179,9 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 		c.reached(*p)
 		return current
 	}
-	if err := c.keepState(func(s *state) { s.Followed, s.Toward, s.Position, s.Diverges, s.Torn = active.Token, 0, *p, false, "" }); err != nil {
+	if err := c.keepState(func(s *state) {
+		s.Followed, s.Toward, s.Position, s.Diverges, s.Torn = active.Token, 0, *p, false, ""
+	}); err != nil {
 		c.show(func(s *Shown) { s.Why = err.Error() })
 		c.log.Warn("cannot save which primary this node's copy has followed", "error", err)
 		return false

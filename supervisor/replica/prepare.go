@@ -10,9 +10,9 @@ import (
 	"understudy/supervisor/host"
 )
 
-// Before a copy follows a primary, the data that it has and the primary has not is taken out of it: by prepare, or all of it by reclone. Both
-// run while the program is stopped, and end when another copy is promoted. A copy whose data one of them has begun to change is not started
-// before one has succeeded.
+// Before a copy follows a primary, the data that it has and the primary has not is taken out of it: by prepare, or all of it by reclone.
+// Both run while the program is stopped, and end when another copy is promoted. A copy whose data one of them has begun to change is not
+// started before one has succeeded.
 
 const (
 	byPrepare = "prepare"
@@ -129,7 +129,8 @@ func (c *Copy) prepare(ctx context.Context, tree host.Tree) bool {
 		}
 		pause = min(max(2*pause, a.conf.Replicated.Interval), longestPause)
 		c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: way + ": " + err.Error()} })
-		c.log.Warn("this node's copy cannot be prepared to follow the primary, trying again", "by", way, "active", active.Node, "error", err, "after", pause)
+		c.log.Warn("this node's copy cannot be prepared to follow the primary, trying again",
+			"by", way, "active", active.Node, "error", err, "after", pause)
 		c.pause(ctx, turned, talk, pause)
 	}
 	return false
@@ -203,6 +204,7 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 	if err != nil {
 		return err
 	}
-	c.log.Info("this node's copy can follow the primary", "by", way, "active", active.Node, "took", time.Since(began).Round(time.Millisecond))
+	c.log.Info("this node's copy can follow the primary",
+		"by", way, "active", active.Node, "took", time.Since(began).Round(time.Millisecond))
 	return c.keepState(func(s *state) { s.Torn, s.Diverges = "", false })
 }

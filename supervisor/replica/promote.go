@@ -98,7 +98,8 @@ func (c *Copy) Return(ctx context.Context, tree host.Tree, programs *unit.Carrie
 
 const notSaved = "cannot save how far the data of the promoted copy goes"
 
-// Attend looks at a promoted copy until ctx ends, or until it says that it is a follower. Once it is the primary it follows nobody on its own.
+// Attend looks at a promoted copy until ctx ends, or until it says that
+// it is a follower. Once it is the primary it follows nobody on its own.
 func (c *Copy) Attend(token int64) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var kept time.Time // when its position was kept, and what it was

@@ -150,7 +150,8 @@ func (c *Copy) keepSeeing(ctx context.Context, run *unit.Run) {
 // canTell reports whether the copy is a follower of the primary, whether or not it reaches it. The caller holds mu.
 func (c *Copy) canTell(run *unit.Run) bool {
 	s := c.state
-	return wait.Closed(run.Ready()) && c.shown.Role == Follower && c.shown.Ill == "" && c.active.Node != "" && c.active.Node != c.cfg.Node &&
+	return wait.Closed(run.Ready()) && c.shown.Role == Follower && c.shown.Ill == "" &&
+		c.active.Node != "" && c.active.Node != c.cfg.Node &&
 		s.Era == c.active.Era && (s.Toward == c.active.Token || s.Toward == 0 && s.Followed == c.active.Token)
 }
 
@@ -186,7 +187,8 @@ func (a asking) see(ctx context.Context, by config.SeenBy, active Active) error 
 	fill := func(text string) string {
 		return config.Fill(text, func(name string) string {
 			return map[string]string{
-				"UNDERSTUDY_ACTIVE_ADDRESS": host, "UNDERSTUDY_ACTIVE_PORT": port, "UNDERSTUDY_ACTIVE_HOST": active.Host, "UNDERSTUDY_ACTIVE_NODE": active.Node,
+				"UNDERSTUDY_ACTIVE_ADDRESS": host, "UNDERSTUDY_ACTIVE_PORT": port, "UNDERSTUDY_ACTIVE_HOST": active.Host,
+				"UNDERSTUDY_ACTIVE_NODE": active.Node,
 			}[name]
 		})
 	}

@@ -36,13 +36,16 @@ type state struct {
 	Service  string `json:"service"`
 	Era      int64  `json:"era"`      // in which both tokens were given
 	Followed int64  `json:"followed"` // the token of the newest promotion whose data the copy has; 0: of none
-	// Toward is the token of the primary that the copy was told to follow, until it has that one's data. Meanwhile nobody knows what it has.
-	Toward   int64       `json:"toward,omitempty"`
-	Source   Source      `json:"source,omitzero"`    // the copy that it was told to follow last
-	Position uint64      `json:"position"`           // the greatest one that it has told since
-	Diverges bool        `json:"diverges,omitempty"` // it was promoted, and has not been prepared or recloned since: it may have data that no other copy has
-	Saw      copies.Lead `json:"saw,omitzero"`       // of the newest promotion on another node
-	Torn     string      `json:"torn,omitempty"`     // what has begun to change the stopped copy's data, prepare or reclone, and has not succeeded
+	// Toward is the token of the primary that the copy was told to follow,
+	// until it has that one's data. Meanwhile nobody knows what it has.
+	Toward   int64  `json:"toward,omitempty"`
+	Source   Source `json:"source,omitzero"` // the copy that it was told to follow last
+	Position uint64 `json:"position"`        // the greatest one that it has told since
+	// It was promoted, and has not been prepared or recloned since: it may have data that no other copy has.
+	Diverges bool        `json:"diverges,omitempty"`
+	Saw      copies.Lead `json:"saw,omitzero"` // of the newest promotion on another node
+	// What has begun to change the stopped copy's data, prepare or reclone, and has not succeeded.
+	Torn string `json:"torn,omitempty"`
 }
 
 // heads says that the copy is told to follow another one. From then on, until it has that one's data, it is not known what it has.

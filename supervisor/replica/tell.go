@@ -36,7 +36,10 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	defer context.AfterFunc(talk, enough)()
-	t := DataState{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward, Source: kept.Source, Had: kept.Position, Led: kept.Diverges && kept.Toward == 0, Saw: kept.Saw}
+	t := DataState{
+		Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward, Source: kept.Source, Had: kept.Position,
+		Led: kept.Diverges && kept.Toward == 0, Saw: kept.Saw,
+	}
 	switch {
 	case unread != nil:
 		t.Why = "it is not known what it has followed: " + unread.Error()

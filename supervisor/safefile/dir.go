@@ -96,17 +96,19 @@ func (d *Dir) regular(fd int, name, at string) error {
 	case !d.root || d.private():
 		return nil
 	case st.Nlink > 1:
-		return &Refused{at, fmt.Sprintf("has %d names (hard links), and users other than root may write to its directory", st.Nlink), "remove it"}
+		why := fmt.Sprintf("has %d names (hard links), and users other than root may write to its directory", st.Nlink)
+		return &Refused{at, why, "remove it"}
 	case !d.who.trusted(st.Uid) && !squashed(fd, st.Uid):
-		return &Refused{at, "belongs to " + user(st.Uid) + ", and users other than root may write to its directory", fmt.Sprintf("chown %d %s", d.who.UID, at)}
+		why := "belongs to " + user(st.Uid) + ", and users other than root may write to its directory"
+		return &Refused{at, why, fmt.Sprintf("chown %d %s", d.who.UID, at)}
 	}
 	return d.kept(fd, name)
 }
 
 // kept returns errSwapped unless a file that had one name still has the one by which it was opened. With fs.protected_hardlinks=0 it may be
-// root's file of another directory, whose second name here is being removed: the kernel counts that off first, while it keeps this directory
-// locked, and fstatat of the name can see both sides of that. So we wait until it is unlocked, as reading it does. A name that was removed
-// stays so for a descriptor, though another one like it was made.
+// root's file of another directory, whose second name here is being removed: the kernel counts that off first, while it keeps this
+// directory locked, and fstatat of the name can see both sides of that. So we wait until it is unlocked, as reading it does. A name that
+// was removed stays so for a descriptor, though another one like it was made.
 func (d *Dir) kept(fd int, name string) error {
 	dir, err := unix.Openat(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {

@@ -19,9 +19,10 @@ const (
 	Secret                 // nobody else may read it either
 )
 
-// Own returns the first thing on the way to a file that is not ours alone, and what mends it. The rule is ssh's: the file and each folder up
-// to / belong to root or us, and nobody else may write. Links are followed: the folders in which they are count, and those of what they
-// lead to. Where nothing is there, nothing is wrong. Others cannot undo this: only those whom it lets through could have changed the path before.
+// Own returns the first thing on the way to a file that is not ours alone, and what mends it. The rule is
+// ssh's: the file and each folder up to / belong to root or us, and nobody else may write. Links are followed:
+// the folders in which they are count, and those of what they lead to. Where nothing is there, nothing is
+// wrong. Others cannot undo this: only those whom it lets through could have changed the path before.
 func Own(path string, use Purpose) error {
 	_, err := use.walk(path)
 	return err
@@ -126,11 +127,13 @@ func (use Purpose) check(here string, st *unix.Stat_t, last bool) error {
 	case !ours(st.Uid) && kind == unix.S_IFLNK:
 		return foreignf("%s is a link of %s, who can change it: chown -h %d %s", here, user(st.Uid), os.Geteuid(), here)
 	case !ours(st.Uid) && kind == unix.S_IFDIR:
-		return foreignf("%s belongs to %s, who can change what is in it: chown %d %s, or use a file elsewhere", here, user(st.Uid), os.Geteuid(), here)
+		return foreignf("%s belongs to %s, who can change what is in it: chown %d %s, or use a file elsewhere",
+			here, user(st.Uid), os.Geteuid(), here)
 	case !ours(st.Uid):
 		return foreignf("%s belongs to %s, who can change it: chown %d %s", here, user(st.Uid), os.Geteuid(), here)
 	}
-	return foreignf("%s belongs to %s and group %d, and its mode %04o lets others %s it: chmod %o %s", here, user(st.Uid), st.Gid, mode, do, mode&^excess, here)
+	return foreignf("%s belongs to %s and group %d, and its mode %04o lets others %s it: chmod %o %s",
+		here, user(st.Uid), st.Gid, mode, do, mode&^excess, here)
 }
 
 func foreignf(format string, args ...any) error { return Foreign(fmt.Sprintf(format, args...)) }

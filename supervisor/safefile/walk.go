@@ -135,7 +135,8 @@ func (w *walker) link(fd int, st *unix.Stat_t, here string) (target string, err 
 	own := st.Uid == 0 || st.Uid == uint32(os.Geteuid())
 	switch {
 	case !w.root && !own && st.Uid != w.st.Uid:
-		return "", &Refused{here, "is a symbolic link of " + user(st.Uid) + ", who does not own its directory", "remove it, or name its target"}
+		why := "is a symbolic link of " + user(st.Uid) + ", who does not own its directory"
+		return "", &Refused{here, why, "remove it, or name its target"}
 	case w.root && !own:
 		return "", &Refused{here, "is a symbolic link of " + user(st.Uid) + ", who could point it anywhere", "name its target in its place"}
 	case w.root && !w.private() && (w.who.UID != 0 || !ours(w.st.Uid) || w.st.Mode&0o002 != 0): // the group of /var/log is no service's

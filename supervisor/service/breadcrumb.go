@@ -45,7 +45,8 @@ func (b *breadcrumb) noteAlive(ctx context.Context, cand *election.Candidate, tr
 		Pid: l.Pid, Start: l.Start, Program: l.Program, State: l.State, Tracer: l.Tracer, Since: time.Now().UTC(),
 	})
 	if err != nil {
-		b.log.Warn("cannot note in the record of the active node that processes of the program are alive: another node may take a delay for a proof", "error", err)
+		b.log.Warn("cannot note in the record of the active node that processes of the program are alive: "+
+			"another node may take a delay for a proof", "error", err)
 	}
 }
 
@@ -57,7 +58,8 @@ func (b *breadcrumb) noteNotUndone(ctx context.Context, cand *election.Candidate
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
 	defer cancel()
 	if _, err := cand.Crumb.NotUndone(ctx, tree, names); err != nil {
-		b.log.Warn("cannot note in the record of the active node that oneshots are not undone: another node may take a delay for a proof", "not undone", names, "error", err)
+		b.log.Warn("cannot note in the record of the active node that oneshots are not undone: another node may take a delay for a proof",
+			"not undone", names, "error", err)
 	}
 }
 
@@ -136,7 +138,8 @@ func (b *breadcrumb) cleared(ctx context.Context, sess *election.Session, cand *
 		return false
 	}
 	if !removed {
-		b.log.Info("the program of a record is dead: this node does not delete the record, which names no processes or has changed", "by", by)
+		b.log.Info("the program of a record is dead: this node does not delete the record, which names no processes or has changed",
+			"by", by)
 		return true
 	}
 	b.log.Info("the previous program is dead now, with all its processes, so this node has deleted its record", "by", by)
@@ -148,7 +151,8 @@ var errLeftover = errors.New("its record gives processes of its program that are
 
 func leftoverError(p *election.BreadCrumb) error {
 	l := p.Leftover
-	return fmt.Errorf("%w (%v, says %s)", errLeftover, box.Leftover{Tree: "its tree", Pid: l.Pid, Program: l.Program, State: l.State, Tracer: l.Tracer}, l.By)
+	return fmt.Errorf("%w (%v, says %s)", errLeftover,
+		box.Leftover{Tree: "its tree", Pid: l.Pid, Program: l.Program, State: l.State, Tracer: l.Tracer}, l.By)
 }
 
 // errEffects says the same.

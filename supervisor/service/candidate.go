@@ -109,8 +109,8 @@ func (t *stay) Parted(ctx context.Context, now role.State) {
 	v.mem.place = cand.Carry() // the next candidate of this session deletes the rest
 }
 
-// leave deletes all that a candidate of a removed service has in ZooKeeper. P6: however long that takes, because until the session ends others
-// would wait for a lock that may be ours, and for our place in the queue.
+// leave deletes all that a candidate of a removed service has in ZooKeeper. P6: however long that takes, because until the session ends
+// others would wait for a lock that may be ours, and for our place in the queue.
 func (t *stay) leave(ctx context.Context, cand *election.Candidate) {
 	leaving, enough := linger(ctx, t.s.Leave, proofPatience)
 	defer enough()
@@ -144,9 +144,11 @@ func (t *stay) Quarantine(ctx context.Context) role.Event {
 	began, grace := time.Now(), v.conf.GraceDelay
 	span := election.PromiseLength(t.s.Longest()) + grace
 	v.log.Warn("ZooKeeper's data of this service is new, or may be set back: waiting until any earlier lease has ended", "wait", span)
-	v.view.note = fmt.Sprintf("ZooKeeper's data of this service is new, or may be set back: it waits %v, until any earlier lease has ended", span)
+	v.view.note = fmt.Sprintf("ZooKeeper's data of this service is new, or may be set back: it waits %v, until any earlier lease has ended",
+		span)
 	v.view.announce()
-	for left := span; left > 0; left = election.PromiseLength(t.s.Longest()) + grace - time.Since(began) { // a node with a longer one may have come back meanwhile
+	// A node with a longer one may have come back meanwhile.
+	for left := span; left > 0; left = election.PromiseLength(t.s.Longest()) + grace - time.Since(began) {
 		if !wait.For(ctx, left) {
 			return role.Event{Kind: role.StayOver} // the next session waits again, from the start
 		}

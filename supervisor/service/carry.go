@@ -146,10 +146,11 @@ func (v *Service) Carry() CarriedService {
 	m := &v.mem
 	story, relapses := m.story, m.preference.relapses
 	return CarriedService{
-		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, SetBacks: m.setBacks, Place: m.place, Failure: story.failure, Cause: story.cause,
-		Restarts: story.restarts, Exit: story.exit, Exited: story.exited,
-		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced, Role: v.view.left.role, Since: v.view.left.since,
-		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Lasting: v.unit.Lasting(), Term: v.carried, Fresh: !m.begun,
+		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, SetBacks: m.setBacks, Place: m.place,
+		Failure: story.failure, Cause: story.cause, Restarts: story.restarts, Exit: story.exit, Exited: story.exited,
+		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced,
+		Role: v.view.left.role, Since: v.view.left.since, Orders: v.inbox.intents.done, GaveUp: relapses.times,
+		Demoted: relapses.until, Debts: v.unit.Debts(), Lasting: v.unit.Lasting(), Term: v.carried, Fresh: !m.begun,
 	}
 }
 

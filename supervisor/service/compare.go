@@ -42,8 +42,8 @@ type comparing struct {
 	next  copies.Verdict // whose copy would be promoted then
 }
 
-// compareCopies tells the other nodes of this node's copy, has it follow whoever is promoted, and compares the copies while nobody is, until
-// ctx ends.
+// compareCopies tells the other nodes of this node's copy, has it follow
+// whoever is promoted, and compares the copies while nobody is, until ctx ends.
 func (v *Service) compareCopies(ctx context.Context, cand *election.Candidate, beats time.Duration) {
 	c := &comparing{v: v, all: cand.Copies(), beats: beats}
 	pause := compareSoon
@@ -109,7 +109,10 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	}
 	stands, token := here.said()
 	shown := here.Shown()
-	about := election.CopyReport{Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Doubt: conf.Replicated.DoubtfulPositions(len(seen.Known)), Promoted: token, Role: string(shown.Role)}
+	about := election.CopyReport{
+		Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Doubt: conf.Replicated.DoubtfulPositions(len(seen.Known)),
+		Promoted: token, Role: string(shown.Role),
+	}
 	about.Asks = here.asks()
 	question := seen.Question()
 	switch {
@@ -131,7 +134,8 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		}
 		c.learn(active)
 		about.Source = election.Source(shown.Source)
-		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill), here.seenPrimary()
+		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward,
+			cmp.Or(shown.Why, shown.Ill), here.seenPrimary()
 		if why := seen.Doubts[seen.Holder]; why != "" {
 			about.Why = seen.Holder + " is not followed: " + why
 		}
@@ -147,7 +151,8 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	c.learn(replica.Active{})
 	told := here.Tell(ctx)
 	about.Source = election.Source(told.Source)
-	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = question, told.Era, told.Followed, told.Toward, told.Position, told.Why
+	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = question, told.Era, told.Followed,
+		told.Toward, told.Position, told.Why
 	about.Empty, about.Same, about.Had, about.Led, about.Saw = told.Empty, told.Same, told.Had, told.Led, told.Saw
 	c.tell(ctx, about)
 	about.Node = me
@@ -184,7 +189,8 @@ func (c *comparing) later(pause time.Duration) time.Duration {
 
 // tell tells the others, if they do not know it.
 func (c *comparing) tell(ctx context.Context, about election.CopyReport) {
-	same := about.Position == nil && c.told.Position == nil || about.Position != nil && c.told.Position != nil && *about.Position == *c.told.Position
+	same := about.Position == nil && c.told.Position == nil ||
+		about.Position != nil && c.told.Position != nil && *about.Position == *c.told.Position
 	rest, told := about, c.told
 	rest.Position, told.Position, rest.Sees, told.Sees = nil, nil, nil, nil
 	if c.once && same && rest == told && sameSeen(about.Sees, c.told.Sees) {
@@ -234,7 +240,10 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64,
 	}
 	var told []copies.Told
 	for _, one := range all {
-		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why, Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to, Gives: one.Node == giver}
+		t := copies.Told{
+			Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why,
+			Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to, Gives: one.Node == giver,
+		}
 		t.Tied, t.Led, t.Empty, t.Saw = seen.Promoted.Is(one.Source), one.Led, one.Empty, one.Saw
 		if one.Same {
 			least := max(one.Had, 1) // 0 is a copy without data
@@ -261,7 +270,9 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64,
 
 func rulesOf(conf Conf, seen election.CopiesSeen) copies.Rules {
 	r, promoted := conf.Replicated, seen.Promoted.Token
-	return copies.Rules{Era: seen.Era, Promoted: promoted, From: copies.Need(r.PositionsFrom, len(seen.Known), promoted), MaxLag: uint64(r.MaxLag)}
+	return copies.Rules{
+		Era: seen.Era, Promoted: promoted, From: copies.Need(r.PositionsFrom, len(seen.Known), promoted), MaxLag: uint64(r.MaxLag),
+	}
 }
 
 // copyAddress is how others reach this node's copy.

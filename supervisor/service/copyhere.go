@@ -14,9 +14,9 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// A replicated or warm service runs on every node. Here its program is a copy, which a term takes over, with its tree, to promote it. All that
-// a replicated one changes for the role machine: the tree of a candidacy is the copy's, a free lock is left to the best copy, and a primary that has
-// failed is not started again before the copies were compared.
+// A replicated or warm service runs on every node. Here its program is a copy, which a term takes over, with its tree, to promote it. All
+// that a replicated one changes for the role machine: the tree of a candidacy is the copy's, a free lock is left to the best copy, and a
+// primary that has failed is not started again before the copies were compared.
 
 // copyHere is this node's copy, over all sessions.
 type copyHere struct {
@@ -64,9 +64,13 @@ func newCopyHere(node *LocalNode, conf Conf, v *Service) *copyHere {
 			return &keyfile.Store{Dir: dir, Name: replica.FileName(node.Cluster, node.Self.Node, service), Durable: true}
 		}
 	}
-	c := &copyHere{warm: conf.Warm != nil, changed: make(chan struct{}, 1), doubts: loglimit.Line{Log: v.log, Words: "the report of a node's copy is not believed", Window: doubtEvery}}
+	c := &copyHere{
+		warm: conf.Warm != nil, changed: make(chan struct{}, 1),
+		doubts: loglimit.Line{Log: v.log, Words: "the report of a node's copy is not believed", Window: doubtEvery},
+	}
 	c.Copy = replica.New(replica.Config{
-		Service: conf.Name, Node: node.Self.Node, Unit: v.unit, Commands: node.Commands, Logger: v.log, News: func() { c.told(v.inbox.news) },
+		Service: conf.Name, Node: node.Self.Node, Unit: v.unit, Commands: node.Commands, Logger: v.log,
+		News:  func() { c.told(v.inbox.news) },
 		Store: func(dir string) replica.Store { return store(conf.Name, dir) },
 	}, conf.Service)
 	return c
@@ -96,8 +100,8 @@ func (c *copyHere) cold() (why string, starting bool) {
 	return cmp.Or(c.Shown().Why, "its program does not stand by"), starting
 }
 
-// bars reports also whether this node leaves the lock to others until its warm program is ready: nothing would be so sooner. One that does not
-// run at all is started once this node has the lock, if no other one takes that.
+// bars reports also whether this node leaves the lock to others until its warm program is ready: nothing would be so sooner. One that does
+// not run at all is started once this node has the lock, if no other one takes that.
 func (c *copyHere) bars(bar role.Bar, why string) (role.Bar, string) {
 	if cold, starting := c.cold(); bar == role.NoBar && starting {
 		return role.Unfit, cold

@@ -143,7 +143,8 @@ func (t *term) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 	if p.Node == "" && len(chain.Steps) > 0 { // a method that does not know the node proves nothing
 		chain.Steps = nil
 		if chain.OnFailure != fencing.Grace {
-			return fencing.Outcome{}, fmt.Errorf("%w: the record of the previous active node cannot be read, so it is unknown which node to fence", fencing.ErrRefused)
+			return fencing.Outcome{}, fmt.Errorf(
+				"%w: the record of the previous active node cannot be read, so it is unknown which node to fence", fencing.ErrRefused)
 		}
 	}
 	v.log.Info(MomentFencing, "node", p.Node, "token", token, "grace", chain.Grace)
@@ -298,7 +299,8 @@ func (v *Service) runFenceHook(ctx context.Context, previous *election.BreadCrum
 		result = "refused"
 	}
 	v.runHook(ctx, "on_fence", v.conf.Hooks.OnFence, "",
-		"UNDERSTUDY_FENCED_NODE="+previous.Node, "UNDERSTUDY_FENCED_HOST="+previous.Host, "UNDERSTUDY_FENCED_TOKEN="+strconv.FormatInt(token, 10),
+		"UNDERSTUDY_FENCED_NODE="+previous.Node, "UNDERSTUDY_FENCED_HOST="+previous.Host,
+		"UNDERSTUDY_FENCED_TOKEN="+strconv.FormatInt(token, 10),
 		"UNDERSTUDY_FENCED_BY="+by.By, "UNDERSTUDY_FENCED_RESULT="+result, "UNDERSTUDY_FENCED_ATTEMPTS="+by.Told())
 }
 

@@ -87,8 +87,8 @@ func (p *precheck) stand(yes bool) {
 	}
 }
 
-// How often a candidate looks for what this machine lacks; for what it lacked; for devices, which is cheap; and, without cause, whether a disk works, or one that
-// failed works again, which is written to no more often.
+// How often a candidate looks for what this machine lacks; for what it lacked; for devices, which is cheap; and, without cause, whether a
+// disk works, or one that failed works again, which is written to no more often.
 const (
 	checkLacksEvery   = time.Minute
 	checkMissingEvery = 10 * time.Second
@@ -151,7 +151,8 @@ func (p *precheck) checkOften(ctx context.Context) {
 			if asked || time.Since(told) >= every {
 				told = time.Now()
 				now := fitness{known: true}
-				if err := p.unit.Command(ctx, "precheck", child.Spec{Argv: conf.Precheck.Exec, Env: p.unit.Facts(0)}, conf.Precheck.Timeout); err != nil {
+				spec := child.Spec{Argv: conf.Precheck.Exec, Env: p.unit.Facts(0)}
+				if err := p.unit.Command(ctx, "precheck", spec, conf.Precheck.Timeout); err != nil {
 					now.why = err.Error()
 				}
 				if ctx.Err() != nil {

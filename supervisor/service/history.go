@@ -33,8 +33,8 @@ type entry struct {
 	up    bool      // they were ready since they were started
 }
 
-// rise says when programs were ready, how long on_active ran before that, and how long they were down before, if that was not the first time; or
-// since when they are down.
+// rise says when programs were ready, how long on_active ran before that, and how long they were down before, if that was not the first
+// time; or since when they are down.
 type rise struct {
 	at       time.Time // zero: they are down
 	hooked   time.Duration
@@ -114,7 +114,8 @@ func (e *entry) tell(r rise) {
 	e.rose <- r
 }
 
-// risen puts into the entry when its programs were ready for the first time, and how long they were down since. It reports whether that is new.
+// risen puts into the entry when its programs were ready for the first
+// time, and how long they were down since. It reports whether that is new.
 func (e *entry) risen(r rise) bool {
 	changed := r.restarts > 0 || r.since != nil || e.DownSince != nil
 	if e.Ready == nil && !r.at.IsZero() {
@@ -193,7 +194,8 @@ func (h *history) recordStart(ctx context.Context, cand *election.Candidate, e *
 	e.settle()
 	if e.Entry == "" { // else a previous image of this process has written it
 		for pause := settling; ; pause = min(2*pause, time.Second) {
-			err := h.record(context.WithoutCancel(election.InTurn(ctx)), cand, e, e.Activation) // P1: a term that ends waits for it, and for no turn
+			// P1: a term that ends waits for it, and for no turn.
+			err := h.record(context.WithoutCancel(election.InTurn(ctx)), cand, e, e.Activation)
 			if err != nil && ctx.Err() == nil {
 				h.log.Debug("the history is incomplete", "error", err)
 			}

@@ -179,8 +179,8 @@ func (n *intents) forces(c election.Control) bool {
 	return c.Forces(n.node) && c.Switchover.ID != n.done.Switchover
 }
 
-// chosen is the node that an operator wants to be active, or to be promoted again; "": none. forced: whatever data its copy has, for as long as the command waits: it
-// takes the order back then, unless it was killed.
+// chosen is the node that an operator wants to be active, or to be promoted again; "": none. forced: whatever data its copy has, for as
+// long as the command waits: it takes the order back then, unless it was killed.
 func (n *intents) chosen(now time.Time) (node string, forced bool) {
 	switch c := n.control(); {
 	case c.Switchover != nil:
@@ -236,7 +236,8 @@ func (n *intents) confirmed(by string) string {
 func (n *intents) late(token int64) bool {
 	before := func(o *election.Order) bool { return o != nil && o.Token < token }
 	c := n.control()
-	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Order) || c.Confirmed != nil && c.Confirmed.Token < token
+	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Order) ||
+		c.Confirmed != nil && c.Confirmed.Token < token
 }
 
 // answer returns a function that removes the orders that the activation with this token has carried out, or that were for a previous

@@ -56,7 +56,8 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	case hook:
 		over = role.HookFailed
 	}
-	if !next.again && v.inbox.intents.control().Paused && v.conf.Restart.Policy != config.RestartNever && !ok { // no other node would take it
+	// No other node would take it.
+	if !next.again && v.inbox.intents.control().Paused && v.conf.Restart.Policy != config.RestartNever && !ok {
 		next = verdict{again: true, after: max(v.conf.Restart.MaxDelay, time.Second)}
 		v.mem.restarts = before // it is given up when the pause ends, unless it has run well by then
 		t.term.run.held = over
@@ -80,8 +81,8 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	return role.Event{Kind: over}
 }
 
-// relieved reports whether the warm program of another node could go on in place of the one here, which has failed. How often a node gives up
-// bounds that, or, where it never does, once: a program that fails everywhere does not go to and fro for ever.
+// relieved reports whether the warm program of another node could go on in place of the one here, which has failed. How often a node gives
+// up bounds that, or, where it never does, once: a program that fails everywhere does not go to and fro for ever.
 func (t *term) relieved(ctx context.Context) bool {
 	most := cmp.Or(t.v.conf.Restart.GiveUpAfter, 2)
 	if t.v.copy == nil || len(t.v.mem.restarts.failures) >= most || t.v.inbox.intents.control().Paused {

@@ -34,8 +34,8 @@ type leftovers struct {
 	words string
 }
 
-// endLeftovers kills the programs of a previous session, or of a previous supervisor, and waits until they are proved dead. Until then this node
-// is no candidate for this service; other services go on. session ends with the session, serving with this stay.
+// endLeftovers kills the programs of a previous session, or of a previous supervisor, and waits until they are proved dead. Until then this
+// node is no candidate for this service; other services go on. session ends with the session, serving with this stay.
 func (o *leftovers) endLeftovers(session, serving context.Context) role.Event {
 	v := o.v
 	patience := endFirst
@@ -144,8 +144,8 @@ func (o *leftovers) reportLeftovers(ctx context.Context, err error) {
 	}
 	if words := err.Error(); words != o.words {
 		o.words = words
-		v.log.Error("processes of a previous program cannot be killed: this node does not take the service until they are dead, still trying",
-			"error", err)
+		v.log.Error("processes of a previous program cannot be killed: this node does not take the service until they are dead, "+
+			"still trying", "error", err)
 	}
 	saying, cancel := context.WithTimeout(ctx, 2*writePatience)
 	defer cancel()

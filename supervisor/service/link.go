@@ -9,8 +9,8 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// How long the other nodes are given to say that they have no link either: they look twice a second, and have had one when that is told here.
-// And how often it is looked whether one has.
+// How long the other nodes are given to say that they have no link either: they look twice a second, and have had one when that is told
+// here. And how often it is looked whether one has.
 const (
 	othersSay  = 250 * time.Millisecond
 	lookForAny = time.Second

@@ -48,7 +48,8 @@ func (v moves) limit(ctx context.Context, cand *election.Candidate, m config.Mov
 	v.log.Error("the service moves too often", "why", why)
 	now := time.Now().UTC()
 	err = cand.Control.Amend(ctx, func(c *election.Control) bool {
-		if c.Paused || c.Switchover != nil && c.Switchover.Token == token || c.Since != nil && (control.Since == nil || c.Since.After(*control.Since)) {
+		if c.Paused || c.Switchover != nil && c.Switchover.Token == token ||
+			c.Since != nil && (control.Since == nil || c.Since.After(*control.Since)) {
 			return false // somebody has ordered something
 		}
 		c.Paused, c.Why, c.By, c.Since = true, why, v.node, &now

@@ -18,8 +18,8 @@ func probesOf(c config.Service) (all []config.Process) {
 	return all
 }
 
-// probeOften asks the service's agents whether this node is fit, for as long as it is a candidate: now and then, since what they need may be
-// installed, or be gone.
+// probeOften asks the service's agents whether this node is fit, for as long as it is a candidate: now and then, since what they need may
+// be installed, or be gone.
 func (p *precheck) probeOften(ctx context.Context) {
 	for ctx.Err() == nil {
 		p.mu.Lock()

@@ -14,8 +14,8 @@ import (
 )
 
 // A planned end of a term may leave its copy running, as a follower: demote makes it one. P1: the copy is the primary until demote has
-// succeeded and the copy says that it is a follower. P2: the lock is given back once that holds, what promoted and demoted it is proved dead,
-// with all that it forked, and the copy's tree ends with its supervisor only. If any of that fails, the tree is ended as ever.
+// succeeded and the copy says that it is a follower. P2: the lock is given back once that holds, what promoted and demoted it is proved
+// dead, with all that it forked, and the copy's tree ends with its supervisor only. If any of that fails, the tree is ended as ever.
 
 // promotion is a term's part of a replicated service: it promotes this node's copy, and may leave it behind as a follower.
 type promotion struct {

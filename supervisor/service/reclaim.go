@@ -39,8 +39,8 @@ func (t *stay) reclaim(ctx context.Context) role.Event {
 	err = t.term.takeAgain(ctx, claim)
 	if err == nil {
 		t.s.Gate.Reclaimed(v.Term(), claim)
-		v.log.Info("the previous session had expired, and no other node has claimed the lock: this node has it again, and the program keeps running (failsafe)",
-			"token", claim.Token)
+		v.log.Info("the previous session had expired, and no other node has claimed the lock: this node has it again, "+
+			"and the program keeps running (failsafe)", "token", claim.Token)
 		t.term.run.adopt = c.Run
 		t.term.watch(ctx)
 		return role.Event{Kind: role.Resumed}

@@ -44,7 +44,10 @@ func (r *restarts) ended(now time.Time, ok, started bool) verdict {
 	case started && r.cfg.Policy == config.RestartNever:
 		return verdict{why: "the program ended (restart.policy=never)"}
 	case ok && r.cfg.Policy != config.RestartAlways:
-		return verdict{why: "the program exited with code 0 (restart.policy=" + string(r.cfg.Policy) + "); a program that should keep running must stay in the foreground"}
+		return verdict{
+			why: "the program exited with code 0 (restart.policy=" + string(r.cfg.Policy) +
+				"); a program that should keep running must stay in the foreground",
+		}
 	}
 	r.forget(now)
 	r.failures = append(r.failures, now)

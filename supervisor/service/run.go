@@ -86,13 +86,15 @@ func (t *stay) Run(ctx context.Context) role.Event {
 func (t *term) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig {
 	v := t.v
 	return unit.RunConfig{
-		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Fault: t.run.unnoted, Stdin: stdin, Adopt: adopt,
+		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart,
+		Fault: t.run.unnoted, Stdin: stdin, Adopt: adopt,
 		Health: v.view.wellness.checked, Astray: v.view.wellness.strayed, Claimed: func() { v.node.Observer.Claimed(v.name) },
 		Lost: v.view.wellness.cutOff,
 	}
 }
 
-// list makes the breadcrumb list the effects of the next run: P5. As a rule the claim has done so. It reports false if the term ends before.
+// list makes the breadcrumb list the effects of the next run: P5. As a
+// rule the claim has done so. It reports false if the term ends before.
 func (t *term) list(ctx context.Context) bool {
 	effects := t.v.effects()
 	if t.run.unnoted = t.v.noteLasting(effects); t.run.unnoted != nil {
@@ -254,7 +256,8 @@ func (t *term) ended() role.Event {
 		v.mem.story.failure = why.Error()
 		v.giveUp(why.Error())
 		return role.Event{Kind: role.NotReachable}
-	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errStop), errors.Is(why, errRestart):
+	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch),
+		errors.Is(why, errStop), errors.Is(why, errRestart):
 		v.log.Info(MomentStopping, "why", why)
 	default:
 		t.logFailure()

@@ -91,10 +91,11 @@ func (c *comparing) heir(ctx context.Context, conf Conf, seen election.CopiesSee
 	case time.Since(c.base.Time) < every:
 		return every - time.Since(c.base.Time)
 	default:
-		c.next = rulesOf(conf, seen).Judge(heirs(c.v.node.Self.Node, mine.Position, c.base.Position, seen, func(node string) (election.At, bool) {
+		told := heirs(c.v.node.Self.Node, mine.Position, c.base.Position, seen, func(node string) (election.At, bool) {
 			at, ok, err := c.all.At(ctx, node)
 			return at, ok && err == nil
-		}))
+		})
+		c.next = rulesOf(conf, seen).Judge(told)
 	}
 	c.base, c.base.Time = mine, time.Now()
 	return every
@@ -105,7 +106,10 @@ func (c *comparing) heir(ctx context.Context, conf Conf, seen election.CopiesSee
 func heirs(me string, mine, base uint64, seen election.CopiesSeen, at func(node string) (election.At, bool)) []copies.Told {
 	told := []copies.Told{{Node: me, Era: seen.Era, Followed: seen.Token, Position: &mine}}
 	for _, one := range seen.Copies {
-		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Stands: one.Stands, Priority: one.Priority, Why: one.Why}
+		t := copies.Told{
+			Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Stands: one.Stands,
+			Priority: one.Priority, Why: one.Why,
+		}
 		last, ok := at(one.Node)
 		switch {
 		case one.Node == me:
@@ -173,8 +177,8 @@ func (t *term) endReason() election.Reason {
 	return why
 }
 
-// untaken reports that no other node takes over what this one has given up: others did not reach it, and their copies have turned out not to
-// be fit, or the copy here has the newest data.
+// untaken reports that no other node takes over what this one has given up: others did not reach it, and their copies have turned out not
+// to be fit, or the copy here has the newest data.
 func (v *Service) untaken() bool {
 	if v.copy == nil {
 		return false

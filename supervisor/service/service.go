@@ -70,7 +70,10 @@ func handing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), Er
 // New makes a service from its config.
 func New(node *LocalNode, conf Conf) *Service {
 	log := node.Logger.With("service", conf.Name)
-	of := unit.Config{Service: conf.Name, Node: node.Self.Node, Root: node.Root, Boot: node.Self.Boot, Cluster: node.Cluster, Logger: node.Logger, Hurry: node.Hurry, Commands: node.Commands}
+	of := unit.Config{
+		Service: conf.Name, Node: node.Self.Node, Root: node.Root, Boot: node.Self.Boot, Cluster: node.Cluster, Logger: node.Logger,
+		Hurry: node.Hurry, Commands: node.Commands,
+	}
 	if node.Notes != nil {
 		of.Notes = node.Notes(conf.Name)
 	}
@@ -84,7 +87,9 @@ func New(node *LocalNode, conf Conf) *Service {
 		v.mem.keeper.Save = func(k Known) { node.Memory.Save(conf.Name, k) }
 	}
 	v.history = history{log: log, moves: moves{service: v.name, node: node.Self.Node, intents: &v.inbox.intents, log: log}}
-	v.breadcrumb = breadcrumb{root: node.Root, self: node.Self, machine: node.Machine, trees: &v.trees, owes: u.Owes, died: node.Died, log: log}
+	v.breadcrumb = breadcrumb{
+		root: node.Root, self: node.Self, machine: node.Machine, trees: &v.trees, owes: u.Owes, died: node.Died, log: log,
+	}
 	v.trees.service = v.name
 	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
 	v.view = newView(v)
@@ -161,7 +166,8 @@ func (v *Service) Serve(ctx context.Context, s Session) error {
 	if v.Removed() && v.carried == nil && !v.state.Undead && !handing(ctx) {
 		t.leavePrevious(ctx)
 	}
-	if u := &v.undead; v.state.Undead && (u.tree == nil || u.epoch == s.Epoch) { // this session need not stay open for a previous session's tree
+	// This session need not stay open for a previous session's tree.
+	if u := &v.undead; v.state.Undead && (u.tree == nil || u.epoch == s.Epoch) {
 		return fmt.Errorf("%s: %w: %s", v.name, ErrUndead, u.seen)
 	}
 	return nil

@@ -172,7 +172,8 @@ func (c *candidacy) polite() bool {
 	if v.conf.Spread != "" && v.node.Spread.crowded(v.name, v.conf.Spread) {
 		patience = max(patience, graceForPreferred)
 	}
-	if bound := v.node.Promises.Bound(v.name); bound > 0 && bound > v.node.Machine.Now() { // it could not start the program yet, and whoever runs it may want its lock back
+	// It could not start the program yet, and whoever runs it may want its lock back.
+	if bound := v.node.Promises.Bound(v.name); bound > 0 && bound > v.node.Machine.Now() {
 		patience = max(rival, election.GoneAfter(c.s.LeaseLength()))
 	}
 	if patience > 0 && !c.opening.Ours() {

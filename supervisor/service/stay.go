@@ -149,7 +149,8 @@ func (t *stay) Join(ctx context.Context) role.Event {
 	v := t.v
 	v.copy.begin()
 	joining := election.InTurn(ctx)
-	if v.carried != nil { // P1: until then nobody watches its lock. And the programs are ended as in any other term, also when that must happen at once
+	// P1: until then nobody watches its lock. And the programs are ended as in any other term, also when that must happen at once.
+	if v.carried != nil {
 		var enough context.CancelFunc
 		joining, enough = linger(ctx, t.s.Leave, proofPatience)
 		defer enough()

@@ -52,8 +52,10 @@ type taken struct {
 
 func newView(v *Service) view {
 	return view{
-		service: v.name, observer: v.node.Observer, log: v.log, conf: &v.conf, mem: &v.mem, undead: &v.undead, owed: v.unit.NotUndone, intents: &v.inbox.intents,
-		fails: func() string { return "" }, taken: taken{role: election.RoleOffline}, wellness: wellness{news: v.inbox.news}, announcer: newAnnouncer(v.log, func() { v.node.Observer.Announced(v.name) }),
+		service: v.name, observer: v.node.Observer, log: v.log, conf: &v.conf, mem: &v.mem, undead: &v.undead,
+		owed: v.unit.NotUndone, intents: &v.inbox.intents,
+		fails: func() string { return "" }, taken: taken{role: election.RoleOffline}, wellness: wellness{news: v.inbox.news},
+		announcer: newAnnouncer(v.log, func() { v.node.Observer.Announced(v.name) }),
 	}
 }
 
@@ -80,8 +82,10 @@ func (w *view) enter(to election.Role, why election.Reason) {
 // member is this node's entry for the other nodes.
 func (w *view) member() election.Member {
 	story := w.mem.story
-	m := election.Member{Role: w.taken.role, Health: election.HealthOK, Why: w.note, Since: w.taken.since, Agent: w.agent, Logs: w.logged(),
-		Spread: w.conf.Spread, Warm: w.conf.Warm != nil}
+	m := election.Member{
+		Role: w.taken.role, Health: election.HealthOK, Why: w.note, Since: w.taken.since, Agent: w.agent,
+		Logs: w.logged(), Spread: w.conf.Spread, Warm: w.conf.Warm != nil,
+	}
 	switch w.taken.role {
 	case election.RoleActive:
 		m.Health, m.Why = w.wellness.of(w.intents.control())

@@ -186,6 +186,8 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 
 // resume continues a pipe.
 func (l *logs) resume(ctx context.Context, reach *wait.Reach, p carriedPipe, log hclog.Logger) error {
-	_, err := l.openWith(ctx, reach, p.Conf, p.Who, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Unwritten) })
+	_, err := l.openWith(ctx, reach, p.Conf, p.Who, log, func(c logfile.Config) (*logfile.Log, error) {
+		return logfile.Reopen(c, p.r, p.w, p.Unwritten)
+	})
 	return err
 }

@@ -47,7 +47,9 @@ func (c *Commands) Begun() uint64 { return c.begun.Load() }
 func (c *Commands) GoOn(begun uint64) { c.begun.Store(begun) }
 
 // run runs a command in a tree with this name.
-func (c *Commands) run(ctx context.Context, reach *wait.Reach, name string, spec child.Spec, limit time.Duration) (result child.Result, err error) {
+func (c *Commands) run(
+	ctx context.Context, reach *wait.Reach, name string, spec child.Spec, limit time.Duration,
+) (result child.Result, err error) {
 	epoch, guard := firstCommand+c.begun.Add(1), c.guard()
 	if err := guard.Begin(epoch, nil); err != nil {
 		return result, fmt.Errorf("tell the guardians: %w", err)

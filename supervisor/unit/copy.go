@@ -13,7 +13,9 @@ import (
 
 // Ask runs a command about a program, as the program's user and in its tree, and returns what it printed and its exit code. An error
 // means that it did not end by itself in time.
-func (u *Unit) Ask(ctx context.Context, tree host.Tree, about config.Process, command, env []string, token int64, limit time.Duration) (said []byte, code int, err error) {
+func (u *Unit) Ask(
+	ctx context.Context, tree host.Tree, about config.Process, command, env []string, token int64, limit time.Duration,
+) (said []byte, code int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed: it took longer than %v", limit))
 	defer cancel()
 	about.Command, about.Log, about.Ready = command, config.LogFile{}, config.Ready{}
@@ -26,8 +28,8 @@ func (u *Unit) Ask(ctx context.Context, tree host.Tree, about config.Process, co
 	return bytes.TrimSpace(result.Output), result.Status.Code, err
 }
 
-// Withdraw stops what was started since the copy was promoted, and undoes its effects. It reports whether nothing is left of that: then the run
-// is that of the copy's program alone. Wait has returned.
+// Withdraw stops what was started since the copy was promoted, and undoes its effects. It reports whether nothing is left of that: then the
+// run is that of the copy's program alone. Wait has returned.
 func (r *Run) Withdraw(ctx context.Context, now config.Service, cut Cut) bool {
 	was, s := r.follower, stopping{Run: r, cut: cut}
 	if was.parts == 0 || !s.backTo(context.WithoutCancel(ctx), now, was.parts) || s.keeps || r.u.Owes() {

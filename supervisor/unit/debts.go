@@ -168,7 +168,8 @@ func (d *debts) newest() (Debt, bool) {
 func (d *debts) settle() {
 	d.blame("")
 	if err := d.save(d.change(func(all []Debt) []Debt { return all[:len(all)-1] })); err != nil {
-		d.log.Warn("cannot save that a oneshot is undone: it is undone once more by the next supervisor", "service", d.service, "error", err)
+		d.log.Warn("cannot save that a oneshot is undone: it is undone once more by the next supervisor",
+			"service", d.service, "error", err)
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.unsaved = true
@@ -268,7 +269,8 @@ func (d *debts) load() {
 	}
 	if err != nil {
 		if d.seen(err) {
-			d.log.Warn("cannot read which oneshots of a previous supervisor must still be undone", "service", d.service, "file", d.store.Path(), "error", err)
+			d.log.Warn("cannot read which oneshots of a previous supervisor must still be undone",
+				"service", d.service, "file", d.store.Path(), "error", err)
 			d.unreadable(err)
 		}
 		return

@@ -107,8 +107,9 @@ func (w *watch) news(before *string, now string) bool {
 type ownAnswer struct {
 	probe.Checker
 	address string
-	since   time.Duration                                    // when the programs were started; 0: not known, or it was looked who answers: that walks through all processes
-	who     func(address string, since time.Duration) string // probe.Stranger
+	// When the programs were started; 0: not known, or it was looked who answers: that walks through all processes.
+	since time.Duration
+	who   func(address string, since time.Duration) string // probe.Stranger
 }
 
 // Check is the check, and after it has passed a look at who answered.

@@ -33,7 +33,8 @@ func (l *logs) open(ctx context.Context, reach *wait.Reach, conf config.LogFile,
 }
 
 func (l *logs) openWith(
-	ctx context.Context, reach *wait.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
+	ctx context.Context, reach *wait.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger,
+	open func(logfile.Config) (*logfile.Log, error),
 ) (*logfile.Log, error) {
 	if f := l.files[conf.File]; f != nil {
 		f.Reconfigure(who, int64(conf.MaxSize), conf.Keep)

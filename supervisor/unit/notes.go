@@ -19,9 +19,9 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Notes is where one service's debts are kept for the next supervisor: where a boot of the machine loses them, or where they last. Load says
-// fs.ErrNotExist if there are none, and Save(nil, false) removes them. Lock excludes other processes that undo them. Try is why nothing
-// could be saved. None of them waits for a file system that hangs for longer than wait.Reached does.
+// Notes is where one service's debts are kept for the next supervisor: where a boot of the machine loses them, or where they last. Load
+// says fs.ErrNotExist if there are none, and Save(nil, false) removes them. Lock excludes other processes that undo them. Try is why
+// nothing could be saved. None of them waits for a file system that hangs for longer than wait.Reached does.
 type Notes interface {
 	Path() string
 	Try(lasting bool) error
@@ -30,8 +30,8 @@ type Notes interface {
 	Save(data []byte, lasting bool) error
 }
 
-// debtsFolder is emptied when the machine boots: an address is gone then, too. We run the commands that we read there. So a folder that another
-// user made is refused: where /run is open to all, as in some containers, they can make it before us, and swap it at any time.
+// debtsFolder is emptied when the machine boots: an address is gone then, too. We run the commands that we read there. So a folder that
+// another user made is refused: where /run is open to all, as in some containers, they can make it before us, and swap it at any time.
 func debtsFolder() string { return cmp.Or(debtsDir, notify.DefaultDir()) }
 
 // LastingFolder is for what survives a boot. It is judged in the same way.

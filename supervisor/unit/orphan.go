@@ -72,8 +72,8 @@ func (n Note) Store() Notes {
 	return debtsFile(Config{Node: n.Node, Service: n.Service, Cluster: n.Cluster})
 }
 
-// Undo undoes what is left of the term, the newest first, and stops at the first that fails. nil: nothing is left. Only one process does so at
-// a time; what it has undone, the others find in the file. So a late one does nothing.
+// Undo undoes what is left of the term, the newest first, and stops at the first that fails. nil: nothing is left. Only one process does so
+// at a time; what it has undone, the others find in the file. So a late one does nothing.
 func (n Note) Undo(ctx context.Context, store Notes, m Means) error {
 	bounded, cancel := context.WithTimeout(ctx, lockPatience)
 	unlock, err := store.Lock(bounded)

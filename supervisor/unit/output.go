@@ -14,15 +14,15 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-// ownOutput is this process's output behind a log that leads into it, or nil. No file of a config has such a name, because its path is absolute.
-// Each user has pipes of its own, because a pipe's owner may read from it.
+// ownOutput is this process's output behind a log that leads into it, or nil. No file of a config has such a name, because its path is
+// absolute. Each user has pipes of its own, because a pipe's owner may read from it.
 func ownOutput(log string) *os.File {
 	name, _, _ := strings.Cut(log, ":")
 	return map[string]*os.File{"stdout": os.Stdout, "stderr": os.Stderr}[name]
 }
 
-// shield keeps a program of another user from our own input and outputs, unless that user may have them anyway: it could read what is typed at
-// a terminal, and empty a file. It writes into pipes in their place, and reads nothing.
+// shield keeps a program of another user from our own input and outputs, unless that user may have them anyway: it could read what is typed
+// at a terminal, and empty a file. It writes into pipes in their place, and reads nothing.
 func (u *Unit) shield(ctx context.Context, spec *child.Spec) error {
 	if spec.Credential == nil || spec.Credential.UID == uint32(os.Geteuid()) {
 		return nil
@@ -41,7 +41,8 @@ func (u *Unit) shield(ctx context.Context, spec *child.Spec) error {
 		if *file != os.Stdout && *file != os.Stderr || mayWriteTo(*file, who.UID) {
 			continue
 		}
-		log, err := u.logs.open(ctx, &u.reach, config.LogFile{File: fmt.Sprintf("%s:%d", into[i], who.UID)}, safefile.Who{UID: who.UID}, u.log)
+		log, err := u.logs.open(ctx, &u.reach, config.LogFile{File: fmt.Sprintf("%s:%d", into[i], who.UID)},
+			safefile.Who{UID: who.UID}, u.log)
 		if err != nil {
 			return fmt.Errorf("pipe for the output: %w", err)
 		}

@@ -24,7 +24,8 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 	s := child.Spec{
 		Argv: prog.Command, Dir: prog.WorkingDir, Stdout: os.Stdout, Stderr: os.Stderr,
 		Settings: inside.Settings{
-			Umask: (*uint32)(prog.Umask), Nice: prog.Nice, OOMScoreAdj: prog.OOMScoreAdj, NoNewPrivs: prog.NoNewPrivs, Capabilities: capabilities(prog.Caps),
+			Umask: (*uint32)(prog.Umask), Nice: prog.Nice, OOMScoreAdj: prog.OOMScoreAdj, NoNewPrivs: prog.NoNewPrivs,
+			Capabilities: capabilities(prog.Caps),
 		},
 	}
 	each := prog.ProcessLimits()
@@ -66,7 +67,9 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 	if s.Credential != nil {
 		listen.UID = s.Credential.UID
 	}
-	socket, err := wait.Reached(ctx, &u.deaf, func() (*notify.Socket, error) { return notify.Listen(listen) }, func(late *notify.Socket) { _ = late.Close() })
+	socket, err := wait.Reached(ctx, &u.deaf,
+		func() (*notify.Socket, error) { return notify.Listen(listen) },
+		func(late *notify.Socket) { _ = late.Close() })
 	if err != nil {
 		return s, nil, fmt.Errorf("listen for READY=1: %w", err)
 	}
@@ -100,7 +103,9 @@ func (r *Run) checker(prog config.Process, tcp, http string, command []string) p
 	case tcp != "":
 		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindTCP, Target: tcp}, address: tcp, since: r.began, who: probe.Stranger}
 	case http != "":
-		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindHTTP, Target: http}, address: addressOf(http), since: r.began, who: probe.Stranger}
+		return &ownAnswer{
+			Checker: probe.Probe{Kind: probe.KindHTTP, Target: http}, address: addressOf(http), since: r.began, who: probe.Stranger,
+		}
 	case len(command) == 0:
 		return nil
 	}

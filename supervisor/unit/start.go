@@ -108,7 +108,10 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 		r.hear(ctx, socket)
 	}
 	if prog.Oneshot && len(prog.Undo) > 0 { // before it can have an effect
-		if err := r.u.debts.add(Debt{Name: prog.Name, Command: prog.Undo, Timeout: prog.UndoTimeout, Token: r.cfg.Token, Undone: prog.Undone, Address: setBy(prog), Lasts: prog.SurvivesBoot}); err != nil {
+		if err := r.u.debts.add(Debt{
+			Name: prog.Name, Command: prog.Undo, Timeout: prog.UndoTimeout, Token: r.cfg.Token, Undone: prog.Undone,
+			Address: setBy(prog), Lasts: prog.SurvivesBoot,
+		}); err != nil {
 			return nil, err
 		}
 		if err := r.owe(ctx); err != nil {
@@ -180,7 +183,8 @@ func (p part) ended() error {
 func (r *Run) await(ctx context.Context, prog part) error {
 	if prog.Ready.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, prog.Ready.Timeout, fmt.Errorf("%s has not ended within %v", called(prog.Name), prog.Ready.Timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, prog.Ready.Timeout,
+			fmt.Errorf("%s has not ended within %v", called(prog.Name), prog.Ready.Timeout))
 		defer cancel()
 	}
 	select {
@@ -213,7 +217,8 @@ func (r *Run) waitReady(ctx context.Context, prog config.Process, p host.Process
 	checker := r.checker(prog, how.TCP, how.HTTP, how.Exec)
 	switch {
 	case socket != nil:
-		bounded, cancel := context.WithTimeoutCause(ctx, how.Timeout, fmt.Errorf("%s has not sent READY=1 within %v", called(prog.Name), how.Timeout))
+		bounded, cancel := context.WithTimeoutCause(ctx, how.Timeout,
+			fmt.Errorf("%s has not sent READY=1 within %v", called(prog.Name), how.Timeout))
 		defer cancel()
 		select {
 		case <-socket.Ready():

@@ -121,7 +121,8 @@ func (s *stopping) stop(p part) {
 		return
 	}
 	pid := p.process.Pid()
-	s.u.log.Info("stopping the program", s.named(p.Process, "pid", pid, "signal", unix.SignalName(syscall.Signal(p.StopSignal)), "timeout", p.StopTimeout)...)
+	s.u.log.Info("stopping the program",
+		s.named(p.Process, "pid", pid, "signal", unix.SignalName(syscall.Signal(p.StopSignal)), "timeout", p.StopTimeout)...)
 	if err := p.process.Signal(syscall.Signal(p.StopSignal)); err != nil {
 		s.u.log.Debug("cannot signal the program", "service", s.u.cfg.Service, "error", err)
 		return
@@ -147,7 +148,8 @@ func (s *stopping) stopLeftovers(patience <-chan time.Time, p part) {
 		}
 		if !told && nap > 10*time.Millisecond {
 			told = true
-			s.u.log.Info("asking processes that the program left behind to end", s.named(p.Process, "processes", left, "signal", unix.SignalName(syscall.Signal(p.StopSignal)))...)
+			s.u.log.Info("asking processes that the program left behind to end",
+				s.named(p.Process, "processes", left, "signal", unix.SignalName(syscall.Signal(p.StopSignal)))...)
 		}
 		again := make(chan struct{})
 		timer := time.AfterFunc(nap, func() { close(again) })

@@ -11,8 +11,8 @@ import (
 	"understudy/supervisor/config"
 )
 
-// Taken is why a service that does not run here could not be ready if it was started now: a program of another systemd unit listens where one
-// of its own is to answer. nil: that is not known. A copy of a replicated service runs here anyway.
+// Taken is why a service that does not run here could not be ready if it was started now: a program of another systemd unit listens where
+// one of its own is to answer. nil: that is not known. A copy of a replicated service runs here anyway.
 func Taken(s config.Service) error {
 	if s.Replicated != nil {
 		return nil

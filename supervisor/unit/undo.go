@@ -75,8 +75,8 @@ func (u *Unit) NotUndone() string {
 // Undo runs all debts, and stops at the first that fails: what came before it may need it. The tree is dead. nil: nothing is owed any more.
 func (u *Unit) Undo(ctx context.Context) error { return u.pay(ctx, 0) }
 
-// Leaving is what shortens UndoAll: once Asked is closed somebody waits for it. Then the pauses are short, and the try that ends after Within
-// is the last. nil: nobody waits.
+// Leaving is what shortens UndoAll: once Asked is closed somebody waits for it. Then the pauses are short, and the try that ends after
+// Within is the last. nil: nobody waits.
 type Leaving struct {
 	Asked  <-chan struct{}
 	Within time.Duration
@@ -177,8 +177,8 @@ func (u *Unit) pay(ctx context.Context, again time.Duration) error {
 	}
 }
 
-// endEarlier proves that an undo which hung has ended. P2: a file system whose unmount hangs is in no table of mounts any more, and is written to
-// once its disk answers.
+// endEarlier proves that an undo which hung has ended. P2: a file system whose unmount hangs is in no table of mounts any more, and is
+// written to once its disk answers.
 func (u *Unit) endEarlier(ctx context.Context, d Debt) error {
 	if u.hung == nil {
 		return nil
@@ -198,9 +198,9 @@ const (
 	asksUndone = "undone"
 )
 
-// pay undoes a debt with run. P2: only once its undo has ended by itself is anybody believed that nothing is left. Before that the oneshot may
-// have been killed half done, and the undo too: what it has set going elsewhere is not seen. And only a plain yes counts, as from a command that
-// complains of nothing.
+// pay undoes a debt with run. P2: only once its undo has ended by itself is anybody believed that nothing is left. Before that the oneshot
+// may have been killed half done, and the undo too: what it has set going elsewhere is not seen. And only a plain yes counts, as from a
+// command that complains of nothing.
 func (d Debt) pay(run func(what string, command []string) error) error {
 	err := run(undoes, d.Command)
 	if _, ended := errors.AsType[*Exited](err); !ended || len(d.Undone) == 0 {
@@ -217,7 +217,9 @@ func (d Debt) pay(run func(what string, command []string) error) error {
 }
 
 // undo runs a debt's command, and settles the debt if that succeeds.
-func (u *Unit) undo(ctx context.Context, d Debt, again time.Duration, run func(ctx context.Context, what string, spec child.Spec) error) error {
+func (u *Unit) undo(
+	ctx context.Context, d Debt, again time.Duration, run func(ctx context.Context, what string, spec child.Spec) error,
+) error {
 	u.log.Info("undoing", "service", u.cfg.Service, "process", d.Name, "timeout", d.Timeout)
 	err := d.pay(func(what string, command []string) error {
 		return run(ctx, what, child.Spec{Argv: command, Env: u.Facts(d.Token)})

@@ -44,13 +44,18 @@ type Unit struct {
 // New makes the unit of a service.
 func New(cfg Config) *Unit {
 	u := &Unit{cfg: cfg, log: cfg.Logger}
-	u.debts = debts{node: cfg.Node, service: cfg.Service, root: cfg.Root, boot: cfg.Boot, store: debtsFile(cfg), log: cfg.Logger, busy: make(chan struct{}, 1)}
+	u.debts = debts{
+		node: cfg.Node, service: cfg.Service, root: cfg.Root, boot: cfg.Boot, store: debtsFile(cfg),
+		log: cfg.Logger, busy: make(chan struct{}, 1),
+	}
 	return u
 }
 
 // Facts are the environment of every command of a service.
 func (u *Unit) Facts(token int64) []string {
-	return []string{"UNDERSTUDY_SERVICE=" + u.cfg.Service, "UNDERSTUDY_NODE=" + u.cfg.Node, "UNDERSTUDY_TOKEN=" + strconv.FormatInt(token, 10)}
+	return []string{
+		"UNDERSTUDY_SERVICE=" + u.cfg.Service, "UNDERSTUDY_NODE=" + u.cfg.Node, "UNDERSTUDY_TOKEN=" + strconv.FormatInt(token, 10),
+	}
 }
 
 // RunHook runs a hook, and returns at once. Nothing depends on its result; only Close waits for it.

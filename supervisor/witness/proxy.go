@@ -23,13 +23,17 @@ type ProxyNote struct {
 }
 
 // InGuardian is the proxy agent of this machine's guardian, as guardian.Main takes it. owed is a Prover's.
-func InGuardian(owed func(t fencing.Target, boot string) []string) func([]byte, func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
+func InGuardian(
+	owed func(t fencing.Target, boot string) []string,
+) func([]byte, func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
 	return func(note []byte, buried func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
 		return inGuardian(note, buried, owed)
 	}
 }
 
-func inGuardian(note []byte, buried func(box.TreeID) bool, owed func(t fencing.Target, boot string) []string) (func(context.Context, net.Conn), error) {
+func inGuardian(
+	note []byte, buried func(box.TreeID) bool, owed func(t fencing.Target, boot string) []string,
+) (func(context.Context, net.Conn), error) {
 	var as ProxyNote
 	if err := json.Unmarshal(note, &as); err != nil {
 		return nil, fmt.Errorf("read the supervisor's note: %w", err)
@@ -46,7 +50,8 @@ func inGuardian(note []byte, buried func(box.TreeID) bool, owed func(t fencing.T
 		}
 		return err
 	}
-	return Proxy(Prover{Node: as.Node, Host: host, End: kill, Look: Outlasted, Owed: owed}, as.Root, as.Files.KeysFrom(as.Secrets)).Answer, nil
+	prover := Prover{Node: as.Node, Host: host, End: kill, Look: Outlasted, Owed: owed}
+	return Proxy(prover, as.Root, as.Files.KeysFrom(as.Secrets)).Answer, nil
 }
 
 // Proxy is the agent of a guardian, which knows no services: it ends a tree by its identity, and looks for the process that was seen alive

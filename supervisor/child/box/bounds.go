@@ -48,7 +48,8 @@ func (b Bounds) Lacks(base string) error {
 	}
 	for _, controller := range slices.Sorted(maps.Keys(b.files())) {
 		if !has(base, "cgroup.controllers", controller) {
-			return fmt.Errorf("the cgroup %s has no controller %s, which limits of memory, cpu and tasks need: take them out, or run it where cgroup v2 has it (in a unit, with Delegate=yes)", base, controller)
+			return fmt.Errorf("the cgroup %s has no controller %s, which limits of memory, cpu and tasks need: take them out, "+
+				"or run it where cgroup v2 has it (in a unit, with Delegate=yes)", base, controller)
 		}
 	}
 	return nil

@@ -15,8 +15,8 @@
 // # Not promised
 //
 //   - Other processes of the program's own user can fill the socket's queue: the program waits for as long as they do.
-//   - A descriptor may take hours to close (a TCP socket that lingers, a file of a FUSE server): Run and Close may hang, and nobody may wait
-//     for them without a bound.
+//   - A descriptor may take hours to close (a TCP socket that lingers, a file of a FUSE server): Run and Close may hang, and nobody
+//     may wait for them without a bound.
 //   - A sender that has ended before its message is read is known only by its user: the message counts if that is the user the
 //     program was started as, or root.
 package notify

@@ -63,7 +63,9 @@ func (t *translation) folder(mode, dir string) *yaml.Node {
 	switch {
 	case user != "" && group == "":
 		u := shellWord(user)
-		return flow([]string{"sh", "-c", "exec install -d -m " + shellWord(mode) + " -o " + u + ` -g "$(id -g ` + u + `)" ` + shellWord(dir)})
+		return flow([]string{
+			"sh", "-c", "exec install -d -m " + shellWord(mode) + " -o " + u + ` -g "$(id -g ` + u + `)" ` + shellWord(dir),
+		})
 	case user != "":
 		argv = append(argv, "-o", user)
 	}

@@ -25,7 +25,8 @@ type daemon struct {
 }
 
 var daemons = []daemon{
-	{names: []string{"nginx"}, stays: []string{"daemon off;"}, add: []string{"-g", "daemon off;"}, stop: "QUIT", reload: "HUP", listens: true},
+	{names: []string{"nginx"}, stays: []string{"daemon off;"}, add: []string{"-g", "daemon off;"}, stop: "QUIT",
+		reload: "HUP", listens: true},
 	{names: []string{"redis-server", "valkey-server"}, stays: []string{"--daemonize no"}, add: []string{"--daemonize", "no"}},
 	{
 		names: []string{"pg_ctlcluster"}, becomes: postgres, stop: "INT", reload: "HUP", user: "postgres", notify: true,
@@ -35,8 +36,10 @@ var daemons = []daemon{
 	{names: []string{"mongod"}, drop: "--fork"},
 	{names: []string{"haproxy"}, drop: "-D", stays: []string{"-db", "-Ws"}, add: []string{"-db"}, reload: "USR2"},
 	{names: []string{"apache2ctl", "apachectl"}, becomes: apache, stop: "WINCH", reload: "USR1", check: debianApache("-t")},
-	{names: []string{"httpd", "apache2"}, stays: []string{"-DFOREGROUND", "-D FOREGROUND"}, add: []string{"-D", "FOREGROUND"}, stop: "WINCH", reload: "USR1"},
-	{names: []string{"dnsmasq"}, stays: []string{"-k", "--keep-in-foreground", "-d", "--no-daemon"}, add: []string{"--keep-in-foreground"}, reload: "HUP"},
+	{names: []string{"httpd", "apache2"}, stays: []string{"-DFOREGROUND", "-D FOREGROUND"}, add: []string{"-D", "FOREGROUND"},
+		stop: "WINCH", reload: "USR1"},
+	{names: []string{"dnsmasq"}, stays: []string{"-k", "--keep-in-foreground", "-d", "--no-daemon"},
+		add: []string{"--keep-in-foreground"}, reload: "HUP"},
 	{names: []string{"/usr/share/dnsmasq/systemd-helper"}, becomes: dnsmasq, reload: "HUP"},
 	{names: []string{"sshd"}, stays: []string{"-D"}, add: []string{"-D"}, reload: "HUP"},
 	{names: []string{"cron", "named"}, stays: []string{"-f", "-g"}, add: []string{"-f"}, reload: "HUP"},
@@ -50,7 +53,8 @@ var daemons = []daemon{
 
 // asking are programs that have another one run what they name: none of it is a child of theirs.
 var asking = []string{
-	"systemctl", "service", "initctl", "rc-service", "invoke-rc.d", "supervisorctl", "sv", "monit", "pm2", "docker", "podman", "nerdctl", "docker-compose",
+	"systemctl", "service", "initctl", "rc-service", "invoke-rc.d", "supervisorctl", "sv", "monit", "pm2", "docker",
+	"podman", "nerdctl", "docker-compose",
 	"systemd-run", "start-stop-daemon", "daemonize", "screen", "tmux", "at", "batch", "virsh", "crm", "pcs",
 }
 
@@ -75,18 +79,22 @@ func debianApache(flags string) []string {
 
 // dnsmasq is what Debian's helper starts, with its settings.
 func dnsmasq([]string) []string {
-	return []string{"sh", "-c", ". /usr/share/dnsmasq/init-system-common; exec /usr/sbin/dnsmasq --keep-in-foreground ${DNSMASQ_USER:+-u $DNSMASQ_USER} " +
-		"${DNSMASQ_INTERFACES} ${CONFIG_DIR:+-7 $CONFIG_DIR} ${RESOLV_CONF:+-r $RESOLV_CONF} ${DNSMASQ_OPTS}"}
+	return []string{"sh", "-c",
+		". /usr/share/dnsmasq/init-system-common; exec /usr/sbin/dnsmasq --keep-in-foreground ${DNSMASQ_USER:+-u $DNSMASQ_USER} " +
+			"${DNSMASQ_INTERFACES} ${CONFIG_DIR:+-7 $CONFIG_DIR} ${RESOLV_CONF:+-r $RESOLV_CONF} ${DNSMASQ_OPTS}"}
 }
 
-// postgres is the server of a cluster that Debian's script starts as root, and that it may refuse to start because of a file that a killed one left.
+// postgres is the server of a cluster that Debian's script starts as root,
+// and that it may refuse to start because of a file that a killed one left.
 func postgres(argv []string) []string {
 	words := slices.DeleteFunc(slices.Clone(argv[1:]), func(word string) bool { return strings.HasPrefix(word, "-") })
 	at := cluster.FindStringSubmatch(strings.Join(words, " "))
 	if at == nil {
 		return nil
 	}
-	return []string{"/usr/lib/postgresql/" + at[1] + "/bin/postgres", "-c", "config_file=/etc/postgresql/" + at[1] + "/" + at[2] + "/postgresql.conf"}
+	return []string{
+		"/usr/lib/postgresql/" + at[1] + "/bin/postgres", "-c", "config_file=/etc/postgresql/" + at[1] + "/" + at[2] + "/postgresql.conf",
+	}
 }
 
 var cluster = regexp.MustCompile(`^([0-9.]+)[- ]([^ /]+) start$`)

@@ -55,8 +55,11 @@ func (t *translation) lose(setting, here string) {
 func (t *translation) leftOut() {
 	for i, s := range t.settings {
 		same, single := asHere[s.key]
-		replaced := single && slices.ContainsFunc(t.settings[i+1:], func(later setting) bool { return later.section == s.section && later.key == s.key })
-		known := s.section == "Install" || s.value == "" || slices.Contains(descriptive, s.key) || s.section == "Unit" && slices.Contains(order, s.key) ||
+		replaced := single && slices.ContainsFunc(t.settings[i+1:], func(later setting) bool {
+			return later.section == s.section && later.key == s.key
+		})
+		known := s.section == "Install" || s.value == "" || slices.Contains(descriptive, s.key) ||
+			s.section == "Unit" && slices.Contains(order, s.key) ||
 			s.section == "Service" && (slices.Contains(silent, s.key) || replaced || slices.Contains(same, s.value) || t.used[s.key])
 		if !known {
 			t.lose(s.key+"="+t.expand(s.value), differs[s.key])
@@ -76,7 +79,8 @@ func (t *translation) specifiers() {
 		for _, code := range specifier.FindAllString(s.value, -1) {
 			switch {
 			case code == "%H":
-				t.note("TO DO: %s has %%H, the name of this host (%s). Give each other host its own value, in its file or under nodes:.", s.key, host)
+				t.note("TO DO: %s has %%H, the name of this host (%s). Give each other host its own value, in its file or under nodes:.",
+					s.key, host)
 			case t.expand(code) == code:
 				t.note("TO DO: %s has %s, which only systemd fills in, and which may differ between hosts. Write its value.", s.key, code)
 			}

@@ -13,17 +13,21 @@ import (
 // and the other units of its template.
 func (t *translation) outside(argv []string) {
 	for _, socket := range t.sockets() {
-		t.note("TO DO: systemd opens %s for it, and Understudy passes no sockets. Have the program listen itself: systemctl disable --now %s", socket, socket)
+		t.note("TO DO: systemd opens %s for it, and Understudy passes no sockets. Have the program listen itself: "+
+			"systemctl disable --now %s", socket, socket)
 	}
 	if slices.ContainsFunc(argv, func(word string) bool { return strings.Contains(word, "fd://") }) {
-		t.note("TO DO: fd:// in its command is a socket that systemd opens. Write the address or file that it listens on itself, as in unix:///run/docker.sock.")
+		t.note("TO DO: fd:// in its command is a socket that systemd opens. Write the address or file that it listens on itself, " +
+			"as in unix:///run/docker.sock.")
 	}
 	if yes(t.last("DynamicUser")) {
-		t.note("TO DO: DynamicUser=yes: systemd makes a user for it. Here it runs as root unless user: names one that exists on every host.")
+		t.note("TO DO: DynamicUser=yes: systemd makes a user for it. " +
+			"Here it runs as root unless user: names one that exists on every host.")
 		t.used["DynamicUser"] = true
 	}
 	if others := t.siblings(); len(others) > 0 {
-		t.note("TO DO: %s has another unit here, %s. Import each one that is to move, and disable it.", t.template(), strings.Join(others, ", "))
+		t.note("TO DO: %s has another unit here, %s. Import each one that is to move, and disable it.",
+			t.template(), strings.Join(others, ", "))
 	}
 }
 
@@ -33,7 +37,8 @@ func (t *translation) sockets() (all []string) {
 	t.used["Sockets"] = true
 	for _, unit := range append(fields(t.of("Install", "Alias")), t.Name) {
 		name := strings.TrimSuffix(unit, ".service")
-		if enabled, _ := filepath.Glob(filepath.Join(t.root, folders[0], "*.wants", name+".socket")); len(enabled) > 0 { // the pattern is well formed
+		// The pattern is well formed.
+		if enabled, _ := filepath.Glob(filepath.Join(t.root, folders[0], "*.wants", name+".socket")); len(enabled) > 0 {
 			named = append(named, name+".socket")
 		}
 		for _, needed := range fields(t.of("Unit", "Requires"), t.of("Unit", "BindsTo")) {

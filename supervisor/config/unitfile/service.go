@@ -15,8 +15,9 @@ import (
 
 // limits are the keys of a config's limits, by what follows Limit in systemd's LimitNOFILE= and the like.
 var limits = map[string]string{
-	"AS": "as", "CORE": "core", "CPU": "cpu", "DATA": "data", "FSIZE": "fsize", "LOCKS": "locks", "MEMLOCK": "memlock", "MSGQUEUE": "msgqueue",
-	"NICE": "nice", "NOFILE": "nofile", "NPROC": "nproc", "RSS": "rss", "RTPRIO": "rtprio", "RTTIME": "rttime", "SIGPENDING": "sigpending", "STACK": "stack",
+	"AS": "as", "CORE": "core", "CPU": "cpu", "DATA": "data", "FSIZE": "fsize", "LOCKS": "locks", "MEMLOCK": "memlock",
+	"MSGQUEUE": "msgqueue", "NICE": "nice", "NOFILE": "nofile", "NPROC": "nproc", "RSS": "rss", "RTPRIO": "rtprio", "RTTIME": "rttime",
+	"SIGPENDING": "sigpending", "STACK": "stack",
 }
 
 // translation is a unit on its way to a config.
@@ -78,7 +79,8 @@ func (t *translation) service() (*yaml.Node, error) {
 	case len(starts) == 0:
 		return nil, fmt.Errorf("%s has no ExecStart=: it runs no program", t.Name)
 	case t.last("Type") == "oneshot":
-		return nil, fmt.Errorf("%s is a oneshot (Type=oneshot): it runs no program that stays. Name the unit that does, as postgresql@15-main in place of postgresql", t.Name)
+		return nil, fmt.Errorf("%s is a oneshot (Type=oneshot): it runs no program that stays. Name the unit that does, "+
+			"as postgresql@15-main in place of postgresql", t.Name)
 	}
 	main := parseRun(starts[0])
 	if len(main.argv) == 0 {
@@ -90,7 +92,8 @@ func (t *translation) service() (*yaml.Node, error) {
 	case !slices.Equal(kept, main.argv):
 		t.note("changed, so that it stays in the foreground: %s", strings.Join(kept, " "))
 	case t.last("Type") == "forking" && (len(d.names) == 0 || d.becomes != nil):
-		t.note("TO DO: this program goes to the background (Type=forking) and would count as ended. Add its flag for the foreground to command.")
+		t.note("TO DO: this program goes to the background (Type=forking) and would count as ended. " +
+			"Add its flag for the foreground to command.")
 	}
 	main.argv, main.verbatim = kept, main.verbatim || d.becomes != nil // a shell that is put in place of a script has variables of its own
 	t.outside(kept)
@@ -149,7 +152,8 @@ func (t *translation) world(to *yaml.Node, main run, d *daemon) {
 	user, group := cmp.Or(t.value("User"), d.user), t.value("Group")
 	switch {
 	case main.asRoot && user+group != "":
-		t.note("ExecStart= has %s, so it starts as root, without user and group. Some programs change to User=%s themselves.", main.mark(), user)
+		t.note("ExecStart= has %s, so it starts as root, without user and group. Some programs change to User=%s themselves.",
+			main.mark(), user)
 	case !main.asRoot && user != "":
 		set(to, "user", scalar(user))
 	}

@@ -114,7 +114,8 @@ func (t *translation) reload(to *yaml.Node, d *daemon) {
 	}
 	if len(lines) == 0 {
 		if name == "" {
-			t.note("The unit has no ExecReload=, so systemd does not reload it. `understudy reload` sends it SIGHUP, which ends many programs.")
+			t.note("The unit has no ExecReload=, so systemd does not reload it. `understudy reload` sends it SIGHUP, " +
+				"which ends many programs.")
 		}
 		return
 	}
@@ -131,7 +132,8 @@ func (t *translation) restart(to *yaml.Node) {
 	r := mapping()
 	switch policy {
 	case "":
-		t.note("The unit has no Restart=, so systemd would not restart it. Here it is restarted after a failure, which takes less time than a takeover.")
+		t.note("The unit has no Restart=, so systemd would not restart it. Here it is restarted after a failure, " +
+			"which takes less time than a takeover.")
 		t.note("For a takeover after each failure, add restart: {policy: never}.")
 	case "no":
 		set(r, "policy", scalar("never"))
@@ -167,8 +169,9 @@ func span(text string) (time.Duration, bool) {
 		return 0, true
 	}
 	units := map[string]time.Duration{
-		"": time.Second, "s": time.Second, "sec": time.Second, "second": time.Second, "seconds": time.Second, "ms": time.Millisecond, "us": time.Microsecond,
-		"m": time.Minute, "min": time.Minute, "minute": time.Minute, "minutes": time.Minute, "h": time.Hour, "hr": time.Hour, "hour": time.Hour, "hours": time.Hour,
+		"": time.Second, "s": time.Second, "sec": time.Second, "second": time.Second, "seconds": time.Second, "ms": time.Millisecond,
+		"us": time.Microsecond, "m": time.Minute, "min": time.Minute, "minute": time.Minute, "minutes": time.Minute, "h": time.Hour,
+		"hr": time.Hour, "hour": time.Hour, "hours": time.Hour,
 	}
 	var sum time.Duration
 	for rest := text; strings.TrimSpace(rest) != ""; {

@@ -14,7 +14,9 @@ import (
 )
 
 // folders are where systemd looks for units; an earlier one wins.
-var folders = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
+var folders = []string{
+	"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
+}
 
 // SystemdUnit is a service unit with its drop-ins.
 type SystemdUnit struct {
@@ -82,7 +84,8 @@ func (u *SystemdUnit) find(root string) (string, error) {
 			switch {
 			case name == "":
 			case err == nil && to == "/dev/null":
-				return "", fmt.Errorf("%s is masked by %s: name the file of the unit itself, as in /lib/systemd/system/%s", u.Name, file, name)
+				return "", fmt.Errorf("%s is masked by %s: name the file of the unit itself, as in /lib/systemd/system/%s",
+					u.Name, file, name)
 			case err == nil && name == u.Name && filepath.Ext(to) == ".service": // an alias
 				u.Name = filepath.Base(to)
 				return u.find(root)
@@ -91,7 +94,8 @@ func (u *SystemdUnit) find(root string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("there is no unit %s in %s: `systemctl list-unit-files --type=service` lists what there is", u.Name, strings.Join(folders, ", "))
+	return "", fmt.Errorf("there is no unit %s in %s: `systemctl list-unit-files --type=service` lists what there is",
+		u.Name, strings.Join(folders, ", "))
 }
 
 // dropIns are the files that change a unit, in the order in which systemd reads them: by name, and of one name that in the earliest folder.

@@ -5,15 +5,16 @@ type EventKind uint8
 
 // The kinds.
 const (
-	Opened     EventKind = iota // a session is open
-	StayOver                    // the session, or this node's stay in it, is over
-	Proved                      // no process is alive
-	Unproved                    // and the service leaves without more patience, or the session is over
-	Settled                     // all effects are undone
-	Unsettled                   // an effect is not, and the service leaves without more patience, or the session is over; in place: once it was tried
-	Joined                      // Event.DataLost
-	JoinFailed                  // no candidate could be made
-	Waited                      // a pause is over, or its reason is
+	Opened   EventKind = iota // a session is open
+	StayOver                  // the session, or this node's stay in it, is over
+	Proved                    // no process is alive
+	Unproved                  // and the service leaves without more patience, or the session is over
+	Settled                   // all effects are undone
+	// An effect is not, and the service leaves without more patience, or the session is over; in place: once it was tried.
+	Unsettled
+	Joined     // Event.DataLost
+	JoinFailed // no candidate could be made
+	Waited     // a pause is over, or its reason is
 	Prepared
 	Trouble    // a candidate does not work any more, or another node had its tree ended: a new one follows after a pause
 	Reordered  // the config has another kind of election
@@ -62,10 +63,12 @@ const (
 )
 
 var kindNames = [Kinds]string{
-	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Unsettled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble", "Reordered",
-	"HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "PreviousDead", "PreviousAlive", "PauseAsked",
-	"Armed", "Unarmed", "NoCopy", "Behind", "Ended", "Changed", "SwitchAsked", "RestartAsked", "StopOrdered", "PreferredBack", "NotReachable", "LockLost",
-	"LeaseEnding", "LeaseOver", "Expired", "StopAsked", "HandAsked", "Outlasted", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
+	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Unsettled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble",
+	"Reordered", "HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "PreviousDead",
+	"PreviousAlive", "PauseAsked", "Armed", "Unarmed", "NoCopy", "Behind", "Ended", "Changed", "SwitchAsked", "RestartAsked",
+	"StopOrdered", "PreferredBack", "NotReachable", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked", "HandAsked",
+	"Outlasted", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released",
+	"NotReleased", "Recorded",
 }
 
 func (k EventKind) String() string { return kindNames[k] }

@@ -37,9 +37,9 @@ const (
 )
 
 var placeNames = [Places]string{
-	"Away", "EndingOld", "UndoingOld", "Joining", "Retrying", "Quarantined", "Resuming", "BackOff", "Preparing", "Standby", "Barred", "Deferring",
-	"Claiming", "Fencing", "Arming", "Running", "HandingOver", "Stopping", "Clearing", "Proving", "Undoing", "Judging", "Waiting", "Releasing",
-	"Recording", "Discarding",
+	"Away", "EndingOld", "UndoingOld", "Joining", "Retrying", "Quarantined", "Resuming", "BackOff", "Preparing", "Standby", "Barred",
+	"Deferring", "Claiming", "Fencing", "Arming", "Running", "HandingOver", "Stopping", "Clearing", "Proving", "Undoing", "Judging",
+	"Waiting", "Releasing", "Recording", "Discarding",
 }
 
 func (p Place) String() string { return placeNames[p] }

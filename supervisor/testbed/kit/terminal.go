@@ -110,9 +110,6 @@ func (t *Terminal) Type(tb testing.TB, keys string) {
 	}
 }
 
-// Pid is the command's.
-func (t *Terminal) Pid() int { return t.cmd.Process.Pid }
-
 // Raw is all that was written, with what a terminal acts upon.
 func (t *Terminal) Raw() string {
 	t.mu.Lock()
