@@ -86,7 +86,8 @@ func (n *Notifier) look(ctx context.Context, c *Cluster, now time.Time) error {
 		}
 	}
 	err = n.Send(ctx, *l.Notice)
-	if n.Untold(err); err != nil {
+	n.Untold(err)
+	if err != nil {
 		return err
 	}
 	n.Log.Info("told people", "what", l.Notice.Text)
