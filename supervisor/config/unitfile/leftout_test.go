@@ -40,7 +40,8 @@ func TestWhatIsNotCarriedOverIsAComment(t *testing.T) {
 		"KillMode=process", "KillMode=none", "Restart=on-abnormal", "Restart=on-abort", "Restart=on-watchdog", "Restart=on-success", "WatchdogSec=30s",
 		"SuccessExitStatus=143", "SendSIGKILL=no", "FinalKillSignal=SIGQUIT", "StandardOutput=file:/var/log/x", "StandardError=append:/var/log/x",
 		"StandardOutput=null", "OOMPolicy=kill", "RemainAfterExit=yes", "StartLimitBurst=5", "StartLimitInterval=10s", "Slice=x.slice",
-		"TimeoutStartSec=5s", "RestartSec=soon", "MemoryMax=50%", "CPUQuota=12.5%", "TasksMax=10%", "LimitCPU=9\nCPUQuota=50%", "NeverHeardOf=1",
+		"TimeoutStartSec=5s", "RestartSec=soon", "MemoryMax=50%", "CPUQuota=12.5%", "TasksMax=10%", "LimitCPU=9\nCPUQuota=50%",
+		"NeverHeardOf=1",
 	} {
 		if text := imported(t, setting); !strings.Contains(text, "# not carried over: "+setting[strings.LastIndex(setting, "\n")+1:]) {
 			t.Errorf("%s: no comment\n%s", setting, text)
