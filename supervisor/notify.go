@@ -23,11 +23,20 @@ func (s *supervisor) notifier() *control.Notifier {
 		Servers: s.cfg.Servers, Root: s.cfg.Root, Lease: max(s.cfg.Lease, time.Second), Auth: s.cfg.Auth, TLS: s.cfg.TLS, Dial: s.cfg.Dial,
 		Logger: hclog.NewNullLogger(),
 	}
+	var reach wait.Reach
 	return &control.Notifier{
 		Cluster: control.NewSharedCluster(cluster), Root: s.cfg.Root, Node: s.cfg.Node, Log: s.log.Named("notify"),
+		Lacks: func(ctx context.Context) error {
+			_, err := wait.Reached(ctx, &reach, func() (struct{}, error) { return struct{}{}, s.cfg.Notify.Lacks() }, nil)
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		},
 		Untold: func(why error) {
-			s.notes.tell(why)
-			wait.Poke(s.wake)
+			if s.notes.tell(why) {
+				wait.Poke(s.wake)
+			}
 		},
 		Send: func(ctx context.Context, n control.Notice) error {
 			data, err := json.Marshal(n)

@@ -288,14 +288,16 @@ func (n *notes) faulty(why string, restart bool) {
 	n.observer.Faulty(why)
 }
 
-// tell notes why people are not told what happens; nil: they are.
-func (n *notes) tell(why error) {
+// tell notes why people are not told what happens, and reports whether that is new; nil: they are.
+func (n *notes) tell(why error) (changed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	was := n.untold
 	n.untold = ""
 	if why != nil {
 		n.untold = why.Error()
 	}
+	return n.untold != was
 }
 
 // noteSum notes the sum of the files that are in force.

@@ -106,8 +106,8 @@ func TestEveryRoleAndHealthIsExplained(t *testing.T) {
 		t.Errorf("only %d words were found", len(words))
 	}
 	for _, word := range words {
-		if !strings.Contains(pages(t)["docs/concepts.md"], "\n| `"+word[1]+"` |") {
-			t.Errorf("docs/concepts.md does not explain %q", word[1])
+		if !strings.Contains(pages(t)["docs/operations.md"], "\n| `"+word[1]+"` |") {
+			t.Errorf("docs/operations.md does not explain %q", word[1])
 		}
 	}
 }
@@ -122,8 +122,8 @@ func TestEveryEndInTheHistoryIsExplained(t *testing.T) {
 	}
 	for _, reason := range reasons {
 		shown := strings.ReplaceAll(reason[1], "child", "program") // as `history` does
-		if !strings.Contains(pages(t)["docs/concepts.md"], "\n| `"+shown) {
-			t.Errorf("docs/concepts.md does not explain %q", shown)
+		if !strings.Contains(pages(t)["docs/operations.md"], "\n| `"+shown) {
+			t.Errorf("docs/operations.md does not explain %q", shown)
 		}
 	}
 }

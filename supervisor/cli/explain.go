@@ -91,7 +91,8 @@ func explained(operations, text string) (best []explanation) {
 			}
 			switch {
 			case within == 0:
-			case i%2 == 1 && strings.Contains(text, literal): // all of it, in its order
+			case i%2 == 1 && strings.Contains(text, literal) && (len(said) == 1 || strings.Contains(literal, " ")):
+				// all of it, in its order: the word "active" alone is in many lines
 				score = max(score, 1000+float64(len(words)))
 			case 2*within >= min(len(words), len(said)) && within > 1:
 				score = max(score, float64(within)/float64(len(words)+len(said)-within))

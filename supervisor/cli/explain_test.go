@@ -23,7 +23,16 @@ func TestALineOfTheLogIsExplained(t *testing.T) {
 		"the copy on b may have newer data than that on a: it may have followed the lost primary":                                                    "`may have newer data than that on`",
 		"it is stopped until another copy is promoted: reclone has not succeeded":                                                                    "`it is stopped until another",
 		"b is unfit: its copy cannot follow the primary: follow: exit code 1":                                                                        "`its copy cannot follow",
-		"no zookeeper server answers":                                                                                                                "`no ZooKeeper server of ... answers`",
+
+		"lost with its supervisor or host":                         "`lost with its supervisor or host`",
+		"db-1  2s  3ms  supervisor lost  -":                        "`supervisor lost`",
+		"not reachable for 2 of 2: n2, n3":                         "`not reachable`",
+		"switchover":                                               "`switchover`",
+		"claiming":                                                 "`claiming`",
+		"status=\"killed by SIGKILL\"":                             "`killed by SIGKILL`",
+		"status=\"killed by SIGKILL, out of memory\"":              "`killed by SIGKILL`",
+		"on the active node the program is restarted all the time": "the program is restarted repeatedly",
+		"no zookeeper server answers":                              "`no ZooKeeper server of ... answers`",
 	} {
 		rows := explained(string(page), text)
 		if len(rows) == 0 || !strings.HasPrefix(rows[0].what, want) || rows[0].means == "" || rows[0].do == "" || strings.Contains(rows[0].do, "](") {

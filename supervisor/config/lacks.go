@@ -41,15 +41,16 @@ func (s Service) LacksDevice() error {
 	return nil
 }
 
-// Lacks is why a service could not be started and promoted on this machine now; nil: nothing is known to be missing. Of several programs only
-// the first is looked at: what the others and the service's commands need may be there only once that runs, as a file system that it mounts.
+// Lacks is why a service could not be started and promoted on this machine now; nil: nothing is known to be missing. Of several programs
+// only the first is looked at: what the others and the service's commands need may be there only once that runs, as a file system that it
+// mounts.
 func (s Service) Lacks() error {
 	if len(s.Processes) == 0 || len(s.Processes[0].Command) == 0 {
 		return nil
 	}
 	g := s.Processes[0].Program
-	if _, err := find(g.Command[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
-		return fmt.Errorf("%s%w", g.Command[0], err)
+	if err := missing(g.Command, g); err != nil {
+		return err
 	}
 	if !known(g.User, user.Lookup) {
 		return fmt.Errorf("there is no user %s", g.User)
@@ -76,12 +77,20 @@ func (s Service) Lacks() error {
 		return nil
 	}
 	for _, c := range s.promoting() {
-		if len(c.command) == 0 {
-			continue
+		if err := missing(c.command, g); err != nil {
+			return fmt.Errorf("%s: %w", c.key, err)
 		}
-		if _, err := find(c.command[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
-			return fmt.Errorf("%s: %s%w", c.key, c.command[0], err)
-		}
+	}
+	return nil
+}
+
+// missing is why a command cannot be run; nil: it can, as far as is known, or there is none.
+func missing(words Command, g Program) error {
+	if len(words) == 0 {
+		return nil
+	}
+	if _, err := find(words[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
+		return fmt.Errorf("%s%w", words[0], err)
 	}
 	return nil
 }

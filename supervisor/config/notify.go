@@ -23,3 +23,6 @@ func (n Notify) check(p place) {
 		p.fault("says no way: add exec: or http:")
 	}
 }
+
+// Lacks is why people could not be told by this machine; nil: nothing is known to be missing.
+func (n Notify) Lacks() error { return missing(n.Exec, Program{}) }

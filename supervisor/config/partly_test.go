@@ -85,3 +85,16 @@ func TestWhatAPromotionNeedsIsLacked(t *testing.T) {
 		}
 	}
 }
+
+func TestANotifyCommandThatIsMissingIsNamed(t *testing.T) {
+	for want, n := range map[string]Notify{
+		"/no/such: no such file or directory": {Exec: Command{"/no/such", "x"}}, "<nil>": {Exec: Command{"true"}},
+	} {
+		if got := fmt.Sprint(n.Lacks()); got != want {
+			t.Errorf("%v: %q, want %q", n.Exec, got, want)
+		}
+	}
+	if err := (Notify{HTTP: "http://127.0.0.1:1/"}).Lacks(); err != nil {
+		t.Error(err)
+	}
+}

@@ -21,7 +21,8 @@ type Notifier struct {
 	Root    string
 	Node    string
 	Send    func(context.Context, Notice) error
-	Untold  func(why error) // has the status say why people are not told; nil: they are, or another node is on duty
+	Lacks   func(context.Context) error // why Send could not work on this node; nil: nothing is known to be missing
+	Untold  func(why error)             // has the status say why people are not told, or would not be; nil: they are
 	Log     hclog.Logger
 
 	seen map[string]sight
@@ -62,7 +63,7 @@ func (n *Notifier) look(ctx context.Context, c *Cluster, now time.Time) error {
 	ours, _, err := c.own(ctx, election.Notifier(n.Root), n.Node) // one is on duty
 	if err != nil || !ours {
 		n.seen = nil
-		n.Untold(nil)
+		n.Untold(n.Lacks(ctx))
 		return err
 	}
 	l, err := c.ledger(ctx)
@@ -70,6 +71,7 @@ func (n *Notifier) look(ctx context.Context, c *Cluster, now time.Time) error {
 		return err
 	}
 	if l.Notice == nil {
+		n.Untold(n.Lacks(ctx))
 		before, _ := json.Marshal(l.Told)
 		events, err := n.events(ctx, c, l, now)
 		if err != nil {

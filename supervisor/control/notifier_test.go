@@ -20,6 +20,7 @@ type teller struct {
 	sent    []Notice
 	refuses error
 	untold  error // as the node's status has it
+	lacks   error
 }
 
 func (b *bed) teller(node string) *teller {
@@ -28,7 +29,7 @@ func (b *bed) teller(node string) *teller {
 	t.n = &Notifier{Root: root, Node: node, Log: hclog.NewNullLogger(), Send: func(_ context.Context, n Notice) error {
 		t.sent = append(t.sent, n)
 		return t.refuses
-	}, Untold: func(why error) { t.untold = why }}
+	}, Lacks: func(context.Context) error { return t.lacks }, Untold: func(why error) { t.untold = why }}
 	return t
 }
 
@@ -144,7 +145,15 @@ func TestThatPeopleAreNotToldIsKnown(t *testing.T) {
 	b := newBed(t)
 	b.session().takes("web", "n1")
 	teller := b.teller("n1")
-	teller.at(0)
+	other := b.teller("n3")
+	for _, lacks := range []error{errors.New("no such file"), nil} { // it is known before there is anything to tell, on each node
+		teller.lacks, other.lacks = lacks, lacks
+		teller.at(0)
+		other.at(0)
+		if !errors.Is(teller.untold, lacks) || !errors.Is(other.untold, lacks) {
+			t.Errorf("untold %v, and off duty %v, want %v", teller.untold, other.untold, lacks)
+		}
+	}
 	teller.refuses = errors.New("no mail server")
 	for _, c := range []struct {
 		refuses error
@@ -155,7 +164,6 @@ func TestThatPeopleAreNotToldIsKnown(t *testing.T) {
 			t.Errorf("untold %v, want %v; sent %v", teller.untold, c.refuses, teller.sent)
 		}
 	}
-	other := b.teller("n3")
 	other.untold = errors.New("of an earlier duty")
 	if other.at(3 * time.Minute); other.untold != nil || len(other.sent) != 0 {
 		t.Errorf("off duty: untold %v, sent %v", other.untold, other.sent)

@@ -337,8 +337,9 @@ func parseMember(name string, z znode) MemberStatus {
 func parseNode(name string, z znode) NodeStatus {
 	var n election.Node
 	_ = json.Unmarshal(z.data, &n)
-	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Untold: n.Untold, Since: when(n.Since), LeaseMs: n.LeaseMs, Restart: n.Restart,
-		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}, At: n.Copies}
+	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Config: n.Config, Sum: n.Sum,
+		Fault: n.Fault, Restart: n.Restart, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Untold: n.Untold,
+		Since: when(n.Since), LeaseMs: n.LeaseMs, Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}, At: n.Copies}
 }
 
 // when is nil for a time that is not known.

@@ -40,16 +40,17 @@ func TestWhatIsNotCarriedOverIsAComment(t *testing.T) {
 		"KillMode=process", "KillMode=none", "Restart=on-abnormal", "Restart=on-abort", "Restart=on-watchdog", "Restart=on-success", "WatchdogSec=30s",
 		"SuccessExitStatus=143", "SendSIGKILL=no", "FinalKillSignal=SIGQUIT", "StandardOutput=file:/var/log/x", "StandardError=append:/var/log/x",
 		"StandardOutput=null", "OOMPolicy=kill", "RemainAfterExit=yes", "StartLimitBurst=5", "StartLimitInterval=10s", "Slice=x.slice",
-		"TimeoutStartSec=5s", "RestartSec=soon", "MemoryMax=1G", "NeverHeardOf=1",
+		"TimeoutStartSec=5s", "RestartSec=soon", "MemoryMax=50%", "CPUQuota=12.5%", "TasksMax=10%", "LimitCPU=9\nCPUQuota=50%",
+		"NeverHeardOf=1",
 	} {
-		if text := imported(t, setting); !strings.Contains(text, "# not carried over: "+setting) {
+		if text := imported(t, setting); !strings.Contains(text, "# not carried over: "+setting[strings.LastIndex(setting, "\n")+1:]) {
 			t.Errorf("%s: no comment\n%s", setting, text)
 		}
 	}
 	for _, setting := range []string{
 		"KillMode=control-group", "KillMode=mixed", "SendSIGKILL=yes", "FinalKillSignal=SIGKILL", "StandardOutput=journal", "StandardError=inherit",
 		"OOMPolicy=continue", "RemainAfterExit=no", "Restart=on-failure", "Restart=always", "PIDFile=/run/x.pid", "Type=simple", "WatchdogSec=0",
-		"RestartSec=0", "KillMode=",
+		"RestartSec=0", "KillMode=", "MemoryMax=infinity", "TasksMax=infinity", "CPUQuota=",
 	} {
 		if text := imported(t, setting); strings.Contains(text, "not carried over") {
 			t.Errorf("%s: a comment\n%s", setting, text)
@@ -57,6 +58,18 @@ func TestWhatIsNotCarriedOverIsAComment(t *testing.T) {
 	}
 	if text := imported(t, "[Unit]\nStartLimitIntervalSec=0\nAfter=network.target"); strings.Count(text, "not carried over") != 1 {
 		t.Errorf("a unit's limit of starts: %s", text)
+	}
+}
+
+func TestTheLimitsOfAUnitsCgroupAreCarriedOver(t *testing.T) {
+	text := imported(t, "LimitNOFILE=99\nMemoryMax=1G\nMemoryMax=512M\nCPUQuota=150%\nTasksMax=500")
+	for _, want := range []string{"nofile: 99\n", "memory: 512MiB\n", "cpu: 150%\n", "tasks: 500\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q\n%s", want, text)
+		}
+	}
+	if text := imported(t, "MemoryMax=8192\nMemoryMax=infinity"); strings.Contains(text, "memory") {
+		t.Errorf("a limit that was taken back\n%s", text)
 	}
 }
 

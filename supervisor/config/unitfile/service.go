@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -226,9 +227,29 @@ func (t *translation) limits(to *yaml.Node) {
 			set(all, key, scalar(size(soft)))
 		}
 	}
+	for _, l := range together {
+		v := t.value(l.key)
+		switch {
+		case v == "" || v == "infinity":
+		case !l.form.MatchString(v) || l.as == "cpu" && t.last("LimitCPU") != "": // which is of each process
+			t.lose(l.key+"="+v, "")
+		default:
+			set(all, l.as, scalar(size(v)))
+		}
+	}
 	if len(all.Content) > 0 {
 		set(to, "limits", all)
 	}
+}
+
+// together are the limits of all processes of a unit, as far as limits has their values: no share of the machine's memory, for example.
+var together = []struct {
+	key, as string
+	form    *regexp.Regexp
+}{
+	{"MemoryMax", "memory", regexp.MustCompile(`^[1-9]\d*[KMGT]?$`)},
+	{"CPUQuota", "cpu", regexp.MustCompile(`^[1-9]\d*%$`)},
+	{"TasksMax", "tasks", regexp.MustCompile(`^[1-9]\d*$`)},
 }
 
 // size is a limit in the config's words.

@@ -76,7 +76,8 @@ func TestPrograms(t *testing.T) {
 	}
 	taken := listens(t, "")
 	secret := write(t, "secret", strings.Repeat("s", 32))
-	text := fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], lease: 5s, trusted_network: true}\nhttp: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %[2]q, secret_file: %s}}\nnotify: {exec: [/no/such/mail]}\nservices:\n", server, taken, secret)
+	text := fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], lease: 5s, trusted_network: true}\n"+
+		"http: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %[2]q, secret_file: %s}}\nnotify: {exec: [/no/such/mail]}\nservices:\n", server, taken, secret)
 	for _, c := range cases {
 		text += fmt.Sprintf("  %s: {%s}\n", c.name, c.keys)
 	}

@@ -107,6 +107,38 @@ func TestThePageFindsServices(t *testing.T) {
 	}
 }
 
+// Who aims at a row hits it: none moves from under a pointer.
+func TestRowsStayWhereSomebodyAims(t *testing.T) {
+	c := newCrowd()
+	page := browse(t)
+	defer page.silent()
+	page.open(c.serve(t))
+	page.until("#sum", "4 in trouble")
+	page.click("#onlybad")
+	before := page.shown()
+	js[struct{}](page, `(() => {
+		window.aims = setInterval(() => document.querySelector('#services').dispatchEvent(new PointerEvent('pointermove')), 50);
+		return {};
+	})()`)
+	c.heal()
+	page.until("#sum", "3 in trouble")
+	page.until("[data-service=billing-011] .word", "● ")
+	if got := page.shown(); !slices.Equal(got, before) {
+		t.Errorf("%v, and before %v", got, before)
+	}
+	page.types("#filter", "cache")
+	if got := page.shown(); !slices.Equal(got, []string{"cache-190"}) {
+		t.Errorf("the filter waits for the pointer: %v", got)
+	}
+	page.types("#filter", "")
+	page.click("#onlybad")
+	if got := slices.Index(page.shown(), "billing-011"); got >= 5 {
+		t.Errorf("it has moved to %d", got)
+	}
+	js[struct{}](page, "(() => { clearInterval(window.aims); return {}; })()")
+	kit.Until(t, soon, "the order is right again", func() bool { return slices.Index(page.shown(), "billing-011") == 5+11 })
+}
+
 // A card has all facts of a service, each once, and the command for what is wrong.
 func TestAServicesCard(t *testing.T) {
 	c := newCrowd()

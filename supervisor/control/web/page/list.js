@@ -79,6 +79,12 @@ function cell(r, kind, words, tone) {
 // selecting tells whether a click ends the selection of a text, and means nothing else.
 const selecting = e => e.detail > 0 && getSelection().type === 'Range' && e.currentTarget.contains(getSelection().anchorNode);
 
+// aiming tells whether a pointer moves over the services. Meanwhile none of them goes, comes or changes its place; the next look puts that right.
+let aimed = 0, placed = 0;
+const aiming = () => Date.now() - aimed < 3000;
+$('services').onpointermove = () => { aimed = Date.now(); };
+$('services').onpointerleave = () => { aimed = 0; all(); };
+
 const isOpen = r => r.open === undefined ? few() : r.open;
 
 function draw(name) {
@@ -86,7 +92,9 @@ function draw(name) {
   r.rank = tone === 'bad' && !s.active ? -1 : tones.indexOf(tone);
   const look = (open ? 'open ' : '') + (tone === 'bad' ? 'ill' : tone === 'warn' ? 'held' : 'well');
   if (r.box.className !== look) r.box.className = look;
-  r.box.hidden = !!state.only && !(state.only === 'alone' ? alone(s) : tone === state.only) || !matches(s, tone, state.words);
+  const asked = [state.only, ...state.words].join(' ');
+  if (!aiming() || r.asked !== asked) r.box.hidden = !!state.only && !(state.only === 'alone' ? alone(s) : tone === state.only) || !matches(s, tone, state.words);
+  r.asked = asked;
   r.title.setAttribute('aria-expanded', open);
   const brief = open && s.paused ? text.replace(s.order, s.stopped ? 'stopped' : wire.paused) : text; // the card has the reason
   put(r.word, signs[tone] + brief, 'word ' + (tone === 'bad' && active && !ill(active) ? 'aside' : tone)); // it runs as it should
@@ -104,10 +112,11 @@ function draw(name) {
 function arrange() {
   const list = [...rows.values()].sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1));
   let at = $('services').firstElementChild;
-  for (const r of list) { // as few are moved as can be: one that is moved loses the focus
+  if (!aiming() || list.length !== placed) for (const r of list) { // as few are moved as can be: one that is moved loses the focus
     if (at && at !== r.box && at.nextElementSibling === r.box) { $('services').append(at); at = r.box; }
     if (at === r.box) at = at.nextElementSibling; else $('services').insertBefore(r.box, at);
   }
+  placed = list.length;
   const shown = list.filter(r => !r.box.hidden).length, wanted = $('filter').value.trim();
   $('cols').hidden = few() || !shown;
   put($('shown'), shown < list.length ? `${shown} of ${list.length} shown` : '');
