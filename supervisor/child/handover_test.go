@@ -15,6 +15,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/testbed/must"
+	"understudy/supervisor/wait"
 )
 
 func init() {
@@ -31,6 +32,14 @@ type puppetHandover struct {
 }
 
 func puppetBecomes(ctx context.Context, g *Guard, trees map[string]*Tree, last map[string]*Process, c command) error {
+	err := ErrBusy
+	for errors.Is(err, ErrBusy) && wait.For(ctx, time.Millisecond) { // what a start leaves under way ends by itself
+		err = puppetHandsOver(ctx, g, trees, last, c)
+	}
+	return err
+}
+
+func puppetHandsOver(ctx context.Context, g *Guard, trees map[string]*Tree, last map[string]*Process, c command) error {
 	return g.HandOver(ctx, 1, len(trees), func(guard json.RawMessage) error {
 		left := puppetHandover{guard, map[string]box.TreeID{}, map[string]int{}}
 		for name, t := range trees {
