@@ -46,15 +46,14 @@ type Process struct {
 	// UndoTimeout is for each effect of its own; another node that has no proof waits for all of them.
 	UndoTimeout time.Duration `yaml:"undo_timeout,omitempty" doc:"How long undo may take before it is killed, and tried again. A takeover without a proof waits for all of these together, if grace_delay is shorter."`
 	// In place of Command; see Members.
-	Address *Address `yaml:"address,omitempty" oneof:"program" doc:"In place of a command, an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
-	Mount   *Mount   `yaml:"mount,omitempty" oneof:"program" doc:"In place of a command, a file system that is mounted in the order of the programs, and unmounted when the service stops. needs_proof is true unless you write otherwise."`
-	OCF     string   `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command, an OCF resource agent, as PROVIDER:NAME. Its start action runs as a oneshot, stop undoes it, and monitor watches it."`
-	Sets    *Address `yaml:"-"` // the address that this program of Members sets
-	Keeps   bool     `yaml:"-"` // this program of Members keeps an address
-	Member  bool     `yaml:"-"` // it is a program of Members: it says by its exit code whether this host is fit
-	// It fails if this host is not fit for what this program of Members watches, within Ready.Timeout for each of its actions.
-	Probe  Command           `yaml:"-"`
-	Params map[string]string `yaml:"params,omitempty" doc:"The parameters of the OCF resource agent. All users of the host can see them."`
+	Address *Address          `yaml:"address,omitempty" oneof:"program" doc:"In place of a command, an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
+	Mount   *Mount            `yaml:"mount,omitempty" oneof:"program" doc:"In place of a command, a file system that is mounted in the order of the programs, and unmounted when the service stops. needs_proof is true unless you write otherwise."`
+	OCF     string            `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command, an OCF resource agent, as PROVIDER:NAME. Its start action runs as a oneshot, stop undoes it, and monitor watches it."`
+	Sets    *Address          `yaml:"-"` // the address that this program of Members sets
+	Keeps   bool              `yaml:"-"` // this program of Members keeps an address
+	Member  bool              `yaml:"-"` // it is a program of Members: it says by its exit code whether this host is fit
+	Probe   Command           `yaml:"-"` // fails where this host is not fit for what Members watches; Ready.Timeout is for each action
+	Params  map[string]string `yaml:"params,omitempty" doc:"The parameters of the OCF resource agent. All users of the host can see them."`
 }
 
 // Environ is Env in the form that a program is started with, in a steady order.
