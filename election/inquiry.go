@@ -66,7 +66,7 @@ func (q Inquiry) visit(ctx context.Context, server string, v Visit, use func(*wi
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if err := conn.SetDeadline(time.Now().Add(unanswered - restOfGreeting)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(unanswered - nudged)); err != nil {
 		return v, err
 	}
 	w := &wire{

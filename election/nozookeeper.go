@@ -38,14 +38,17 @@ func opening(sent string) string {
 // maxGreeting is more than a ZooKeeper server's first frame ever is.
 const maxGreeting = 1 << 10
 
-// restOfGreeting is how long a server that speaks another protocol may take for the rest of what it says.
-const restOfGreeting = 250 * time.Millisecond
+// nudged is how long a server that has said nothing may take to answer an empty line.
+const nudged = 250 * time.Millisecond
 
 // noGreeting explains why a connection does not begin as ZooKeeper's do, from what was heard in place of the greeting.
 func (w *wire) noGreeting(heard []byte, err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) && len(heard) == 0 && w.before == 0 && w.resume == nil { // no lease waits for this connection
+		heard = w.nudge()
+	}
 	switch {
 	case len(heard) > 0:
-		_ = w.Conn.SetReadDeadline(time.Now().Add(restOfGreeting))
+		_ = w.Conn.SetReadDeadline(time.Now().Add(nudged))
 		rest := make([]byte, 64)
 		n, _ := w.in.Read(rest)
 		return &NoZooKeeper{Server: w.server, Sent: string(heard) + string(rest[:n])}
@@ -54,6 +57,17 @@ func (w *wire) noGreeting(heard []byte, err error) error {
 			"or one that has maxClientCnxns connections from here, or a secure port (zookeeper.tls)", w.server)
 	}
 	return err
+}
+
+// nudge ends the line for servers whose protocol has lines: a web server waits for that.
+func (w *wire) nudge() []byte {
+	_ = w.Conn.SetDeadline(time.Now().Add(nudged))
+	head := make([]byte, 4)
+	if _, err := io.WriteString(w.Conn, "\r\n\r\n"); err != nil {
+		return nil
+	}
+	n, _ := io.ReadFull(w.in, head)
+	return head[:n]
 }
 
 // noTLS explains why a server does not answer as one that speaks TLS.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -42,11 +44,15 @@ func saying(t *testing.T, words string) (address string) {
 }
 
 func TestAServerThatIsNoZooKeeperIsNamedWithWhatItSent(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler()) // says nothing before the end of a line
+	t.Cleanup(web.Close)
+
 	for name, c := range map[string]struct {
 		server, want string
 		tls          *keyfile.TLS
 	}{
 		"web server":            {saying(t, "HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n"), ` answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`, nil},
+		"patient web server":    {web.Listener.Addr().String(), ` answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`, nil},
 		"short answer":          {saying(t, "NO"), ` answers, and is no ZooKeeper (it sent "NO")`, nil},
 		"control characters":    {saying(t, "\x1b[2Jab\xff cd"), ` answers, and is no ZooKeeper (it sent "?[2Jab? cd")`, nil},
 		"TLS":                   {saying(t, "\x15\x03\x01\x00\x02\x02\x0a"), " speaks TLS: is this the secure port? set zookeeper.tls", nil},

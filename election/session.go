@@ -219,7 +219,7 @@ func (s *Session) serveWithHeartbeat(serving context.Context, serve func(context
 
 // establish waits for a session and registers the node, which gives the first lease.
 func (s *Session) establish(ctx context.Context) error {
-	complain := time.NewTimer(min(stallLimit(s.cfg.Lease)+2*restOfGreeting, 2*time.Second)) // a silent server is understood by then
+	complain := time.NewTimer(min(stallLimit(s.cfg.Lease)+2*nudged, 2*time.Second)) // a silent server is understood by then
 	defer complain.Stop()
 	for {
 		ready := s.Resumed()

@@ -53,6 +53,7 @@ const (
 	ChildOnce      Reason = "program ran once"    // it was to run once, and has ended
 	ChildDone      Reason = "program done"        // it has ended, and is not to run there again for now
 	ChildFailed    Reason = "program failed"      // it failed too often
+	OutOfMemory    Reason = "out of memory"       // the same, and the kernel killed it because memory was short
 	HookFailed     Reason = "on_active failed"
 	UndoFailed     Reason = "undo failed"
 	LockLost       Reason = "lock lost"

@@ -14,13 +14,13 @@ func TestWordsOnTheWireStayWhatTheyAre(t *testing.T) {
 	text, err := json.Marshal([]any{
 		Roles(), []Health{HealthOK, HealthStarting, HealthFailing, HealthUnfit, HealthFailed},
 		[]Reason{
-			StopAsked, SwitchAsked, RestartAsked, PreferredBack, ChildOnce, ChildDone, ChildFailed, HookFailed, LockLost, LeaseEnding, SessionExpired,
+			StopAsked, SwitchAsked, RestartAsked, PreferredBack, ChildOnce, ChildDone, ChildFailed, OutOfMemory, HookFailed, LockLost, LeaseEnding, SessionExpired,
 			LostTo(NoBreadcrumb), LostTo("grace, after exec failed"),
 		},
 		NoBreadcrumb, NotEligible, NeedsRestart("http:"),
 	})
 	want := `[["offline","standby","claiming","fencing","active","stopping","failed","paused"],["ok","starting","failing","unfit","failed"],` +
-		`["stop asked","switchover","restart","preferred node back","program ran once","program done","program failed","on_active failed","lock lost",` +
+		`["stop asked","switchover","restart","preferred node back","program ran once","program done","program failed","out of memory","on_active failed","lock lost",` +
 		`"lease ending","session expired","supervisor lost; its program was known to be dead","lost; fenced: grace, after exec failed"],` +
 		`"no breadcrumb was left","eligible: false in its config","http: changed: restart understudy to take that up"]`
 	if err != nil || string(text) != want {

@@ -89,6 +89,8 @@ type Node struct {
 	Sum     string `json:"config_sum,omitempty"`    // of the file's content, and of all that it includes
 	Fault   string `json:"config_fault,omitempty"`  // why its changed config is not taken up
 	Restart bool   `json:"needs_restart,omitempty"` // a restart is all that its config needs
+	// Untold is why it cannot tell people what happens (notify).
+	Untold string `json:"notify_fault,omitempty"`
 	// Warnings are dangerous settings there, as Bounded leaves them.
 	Warnings []string `json:"warnings,omitempty"`
 	// LeaseMs is how long after the sending of an acknowledged heartbeat its programs may run.
@@ -133,6 +135,7 @@ type Member struct {
 	Agent   string `json:"agent,omitempty"`
 	Token   int64  `json:"token,omitempty"` // of the activation that an active member speaks of
 	Spread  string `json:"spread,omitempty"`
+	Warm    bool   `json:"warm,omitempty"` // its program stands by, and can be ordered something there
 	Logs    bool   `json:"logs,omitempty"` // its programs' output is in files, as far as any of it is
 	// Restarts counts the programs' starts after the first of this activation. Exit and Exited are how and when the run before ended.
 	Restarts int        `json:"restarts,omitempty"`

@@ -14,6 +14,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/control"
+	"understudy/supervisor/wait"
 )
 
 // notifier tells people what happens to the services of the cluster, as the config says.
@@ -24,6 +25,10 @@ func (s *supervisor) notifier() *control.Notifier {
 	}
 	return &control.Notifier{
 		Cluster: control.NewSharedCluster(cluster), Root: s.cfg.Root, Node: s.cfg.Node, Log: s.log.Named("notify"),
+		Untold: func(why error) {
+			s.notes.tell(why)
+			wait.Poke(s.wake)
+		},
 		Send: func(ctx context.Context, n control.Notice) error {
 			data, err := json.Marshal(n)
 			if err != nil {

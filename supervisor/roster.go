@@ -277,6 +277,7 @@ type notes struct {
 	restart bool       // a restart takes it up
 	warned  []string   // dangerous settings
 	exposed string     // znodes that others can change
+	untold  string     // why people are not told what happens
 }
 
 // faulty notes why a changed config is not in force; "": it is. restart: it is after one.
@@ -287,6 +288,16 @@ func (n *notes) faulty(why string, restart bool) {
 	n.observer.Faulty(why)
 }
 
+// tell notes why people are not told what happens; nil: they are.
+func (n *notes) tell(why error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.untold = ""
+	if why != nil {
+		n.untold = why.Error()
+	}
+}
+
 // noteSum notes the sum of the files that are in force.
 func (n *notes) noteSum(sum string) {
 	n.mu.Lock()
@@ -294,11 +305,11 @@ func (n *notes) noteSum(sum string) {
 	n.sum = sum
 }
 
-// files is the sum of the files that are in force.
-func (n *notes) files() string {
+// files is the sum of the files that are in force, and why people are not told what happens.
+func (n *notes) files() (sum, untold string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.sum
+	return n.sum, n.untold
 }
 
 // faults says why a part of the config is not in force, and whether a restart is all it needs; withheld says so of the credentials' file.

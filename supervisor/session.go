@@ -206,9 +206,12 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 		s.finishPrevious()
 		if moving == nil {
 			s.roster.arrange(ctx, stops, errs, begin)
-			sum, warnings := s.notes.files(), election.Bounded(s.notes.warnings())
+			sum, untold := s.notes.files()
+			warnings := election.Bounded(s.notes.warnings())
 			fault, restart := s.notes.faults(s.credentials.why())
-			t.Session.Self.Say(func(n *election.Node) { n.Sum, n.Fault, n.Restart, n.Warnings = sum, fault, restart, warnings })
+			t.Session.Self.Say(func(n *election.Node) {
+				n.Sum, n.Fault, n.Restart, n.Warnings, n.Untold = sum, fault, restart, warnings, untold
+			})
 		}
 		if len(stops) == 0 && (ctx.Err() != nil || s.roster.done()) {
 			break

@@ -1,5 +1,9 @@
 #!/bin/bash
 # Checks the models of the protocol: their properties have to hold, and each mutation has to break one. See ../models.md.
+# To see how a mutation breaks one:
+#   spin -a -DFAULTS=3 -DBAD_LEASE -DONLY=1 docs/model/failover.pml
+#   gcc -O1 -w -DSAFETY -DBFS -o pan pan.c && ./pan
+#   spin -t -p -DFAULTS=3 -DBAD_LEASE -DONLY=1 docs/model/failover.pml
 set -eu
 
 models=$(cd "$(dirname "$0")" && pwd)

@@ -18,7 +18,7 @@ const (
 )
 
 // Blocks that are typed as written by some test, by the name in the comment before them.
-var typedBlocks = []string{"install", "zookeeper", "run", "instance", "container", "import", "ensemble", "look", "replace", "drain", "back", "ansible"}
+var typedBlocks = []string{"install", "pair", "zookeeper", "run", "instance", "container", "import", "ensemble", "look", "replace", "drain", "back", "ansible"}
 
 // untyped is how the blocks begin that no test here types: the demonstration and upgrades have tests of their own, and
 // `make test` is what CI runs.
@@ -61,7 +61,7 @@ func commands(tb testing.TB, page, name string) []string {
 // A block that is new is typed by a test, or it is said why not.
 func TestCommandsOfTheDocsAreTyped(t *testing.T) {
 	seen := map[string]bool{}
-	for _, page := range []string{readme, installDoc, zookeeperDoc, maintenanceDoc} {
+	for _, page := range []string{readme, installDoc, walkthroughDoc, zookeeperDoc, maintenanceDoc} {
 		text, err := os.ReadFile(page)
 		must.OK(t, err)
 		for _, b := range regexp.MustCompile("(?:<!-- typed: ([a-z]+) -->\n)? *```(?:sh|dockerfile)\n *(.*)\n").FindAllStringSubmatch(string(text), -1) {

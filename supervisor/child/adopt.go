@@ -198,6 +198,7 @@ func (p *Process) reap(process *os.Process) {
 	p.status = ExitStatus{Code: -1, Unknown: true}
 	if err == nil {
 		p.status = statusOf(state.Sys().(syscall.WaitStatus))
+		p.status.OutOfMemory = p.status.Code != 0 && box.OutOfMemory(p.part.path)
 	}
 	close(p.done)
 }

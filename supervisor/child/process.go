@@ -31,6 +31,8 @@ type ExitStatus struct {
 	Code   int // 128+N when signal N ended it
 	Signal syscall.Signal
 	Core   bool
+	// OutOfMemory: the kernel has killed processes of the program because memory was short.
+	OutOfMemory bool `json:",omitempty"`
 	// Unknown: it ended, but nobody saw how, as when the stub above it was killed.
 	Unknown bool
 }

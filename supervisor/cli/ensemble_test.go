@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -30,9 +28,7 @@ func zookeeperFile(t *testing.T, servers string) string {
 }
 
 func TestCheckLooksAtZooKeeper(t *testing.T) {
-	web := httptest.NewUnstartedServer(nil)
-	web.Config.ConnState = func(conn net.Conn, _ http.ConnState) { _, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n") }
-	web.Start()
+	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
 	one, other := emptyCluster(t), emptyCluster(t)
 	for name, c := range map[string]struct {

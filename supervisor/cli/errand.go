@@ -48,7 +48,7 @@ func errandCommand(verb, short, long, done string, do func(*control.Cluster, con
 		},
 	}
 	v.registerErrand(cmd)
-	cmd.Flags().StringVar(&node, "node", "", "whose copy of a replicated service: that `node`'s (default: the primary's)")
+	cmd.Flags().StringVar(&node, "node", "", "whose program, of a replicated or warm service: that `node`'s (default: the active one's)")
 	v.completeNodes(cmd, "node")
 	return cmd
 }

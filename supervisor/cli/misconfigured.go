@@ -43,6 +43,20 @@ func misconfigured(to screen, n control.NodeStatus) []string {
 	return append(lines, command(to.width, words...)...)
 }
 
+// untold tells why people are not told what happens.
+func (to paper) untold(s control.Status) (lines []string) {
+	for _, n := range s.Nodes {
+		if n.Untold != "" {
+			lines = append(lines, to.paintAll(red, note(to.width, untold(n)))...)
+		}
+	}
+	return lines
+}
+
+func untold(n control.NodeStatus) string {
+	return n.Node + " cannot tell people what happens, because notify fails: " + n.Untold + ". It tries again."
+}
+
 // warned lists the dangerous settings, each once with all nodes that have it.
 func warned(nodes []control.NodeStatus) (lines []string) {
 	var texts []string

@@ -39,6 +39,11 @@ func checkStatus(w io.Writer, s control.Status, now time.Time) error {
 	for _, g := range s.Gone {
 		fmt.Fprintln(&text, printable.Text(g.Words(now)))
 	}
+	for _, n := range s.Nodes {
+		if n.Untold != "" && worst != control.Healthy {
+			fmt.Fprintln(&text, printable.Text(untold(n)))
+		}
+	}
 	if len(s.Services) != 1 {
 		fmt.Fprintln(&text, total(s.Services))
 	}

@@ -39,6 +39,21 @@ func TestALostNodeIsSeenAmongManyServices(t *testing.T) {
 	}
 }
 
+const notTold = "n2 cannot tell people what happens, because notify fails: exit code 1. It tries again."
+
+func TestThatPeopleAreNotToldIsSaidOnce(t *testing.T) {
+	for name, services := range map[string][]control.ServiceStatus{"of a service": {{Service: "db"}, {Service: "web"}}, "of none": nil} {
+		for _, failed := range []bool{false, true} {
+			var b bytes.Buffer
+			s := control.Status{Services: services, Nodes: []control.NodeStatus{{Node: "n1"}, {Node: "n2", Untold: "exit code 1"}}}
+			must.OK(t, writeStatus(&b, paper{screen: screen{width: 200}, selection: selection{failed: failed}}, s, now))
+			if strings.Count(b.String(), notTold) != 1 || strings.Contains(b.String(), "n1 cannot") {
+				t.Errorf("%s, failed %v:\n%s", name, failed, b.String())
+			}
+		}
+	}
+}
+
 func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
 	alone := control.ServiceStatus{Service: "well", Active: "n1", Members: []control.MemberStatus{{Node: "n1", Role: "active", Health: "ok"}}}
 	well, paused, ill, down := alone, alone, alone, alone
@@ -81,6 +96,11 @@ func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
 		code := 0
 		if status, ok := errors.AsType[exitStatus](err); ok {
 			code = int(status)
+		}
+		s.Nodes = []control.NodeStatus{{Node: "n2", Untold: "exit code 1"}} // which is no trouble of a service
+		var more strings.Builder
+		if again := checkStatus(&more, s, now); !errors.Is(again, err) || strings.Contains(more.String(), notTold+"\n") != (c.want != 0) {
+			t.Errorf("%v, code %d: %s", again, c.want, more.String())
 		}
 		if code != c.want || !strings.Contains(b.String(), c.words) {
 			t.Errorf("code %d, want %d: %s", code, c.want, b.String())

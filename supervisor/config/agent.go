@@ -11,7 +11,7 @@ type NodeFencing struct {
 type Agent struct {
 	Listen     string    `yaml:"listen" doc:"Where to listen, as host:port, or without a host on all addresses."`
 	Advertise  string    `yaml:"advertise,omitempty" doc:"Where the other nodes reach it, as host:port. Default: the host of listen, else the address that ZooKeeper is reached from."`
-	SecretFile string    `yaml:"secret_file,omitempty" doc:"The file with the secret that all nodes share, 16 characters or more. Of several lines the first is used, and all are accepted. An agent needs this or tls."`
+	SecretFile string    `yaml:"secret_file,omitempty" doc:"The file with the secret that all nodes share, 16 characters or more. Of several lines the first is used, and all are accepted."`
 	TLS        *AgentTLS `yaml:"tls,omitempty" doc:"Certificates on both sides, in place of the secret or besides it."`
 }
 

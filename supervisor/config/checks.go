@@ -22,6 +22,22 @@ type HealthCheck struct {
 	Timeout    time.Duration `yaml:"timeout" doc:"How long a check may take before it is killed and has failed."`
 	Failures   int           `yaml:"failures" doc:"How many failures in a row make it unhealthy."`
 	StartDelay time.Duration `yaml:"start_delay" doc:"How long after the service became ready the first check starts."`
+	Follower   FollowerCheck `yaml:"follower,omitempty" doc:"What is checked in its place while a program stands by, or follows, if that differs."`
+}
+
+// FollowerCheck is the way in which a program is checked that runs beside the active one.
+type FollowerCheck struct {
+	Exec Command `yaml:"exec,flow,omitempty" oneof:"way" doc:"As health.exec."`
+	HTTP string  `yaml:"http,omitempty" oneof:"way" doc:"As health.http."`
+	TCP  string  `yaml:"tcp,omitempty" oneof:"way" doc:"As health.tcp."`
+}
+
+// follower is the check of a program that runs beside the active one.
+func (h HealthCheck) follower() HealthCheck {
+	if f := h.Follower; len(f.Exec) > 0 || f.HTTP != "" || f.TCP != "" {
+		h.Exec, h.HTTP, h.TCP = f.Exec, f.HTTP, f.TCP
+	}
+	return h
 }
 
 // Precheck is a check on a standby; no command means that there is no check.
@@ -97,7 +113,11 @@ func (h HealthCheck) check(p place) {
 	checkPositive(p.key("timeout"), h.Timeout)
 	checkNotNegative(p.key("start_delay"), h.StartDelay)
 	checkBetween(p.key("failures"), h.Failures, 1, mostFailures)
-	if h.Way() == "" && p.given() {
+	follower := p.key("follower")
+	h.Follower.Exec.checkGiven(follower.key("exec"))
+	checkURL(follower.key("http"), h.Follower.HTTP)
+	checkAddress(follower.key("tcp"), h.Follower.TCP)
+	if h.follower().Way() == "" && p.given() {
 		p.noEffect("a way to check", "exec:, http: or tcp:")
 	}
 }

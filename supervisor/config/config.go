@@ -17,7 +17,7 @@ type Config struct {
 	Log       Logging            `yaml:"log" doc:"What the supervisor itself logs."`
 	HTTP      HTTPServer         `yaml:"http,omitempty" doc:"Status over HTTP, for people, load balancers and monitoring."`
 	Fencing   NodeFencing        `yaml:"fencing,omitempty" doc:"How this node takes part in fencing, of others and of itself."`
-	Notify    *Notify            `yaml:"notify,omitempty" doc:"How people are told of takeovers, and of services that lack a standby, are down or unhealthy, or well again. One of the nodes that have this key does it. Default: nobody is told."`
+	Notify    *Notify            `yaml:"notify,omitempty" doc:"How people are told of takeovers, and of services that lack a standby, are down or unhealthy, or well again. One of the nodes that have this key does it."`
 	Watchdog  Watchdog           `yaml:"watchdog" doc:"A hardware watchdog that resets the host if a program outlives its lease."`
 	Services  map[string]Service `yaml:"-"` // document has them as they are written
 }

@@ -181,6 +181,7 @@ func (s *machineCheck) service(p path, w written) {
 		s.run(p.key("ready").key("exec"), w.Ready.Exec, w.Program)
 	}
 	s.run(p.key("health").key("exec"), w.Health.Exec, w.Program)
+	s.run(p.key("health").key("follower").key("exec"), w.Health.Follower.Exec, w.Program)
 	s.run(p.key("precheck").key("exec"), w.Precheck.Exec, w.Program)
 	s.run(p.key("reload_check"), w.ReloadCheck, w.Program)
 	if r := w.Replicated; r != nil {

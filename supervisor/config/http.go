@@ -10,8 +10,8 @@ type HTTPServer struct {
 	Listen    string `yaml:"listen,omitempty" doc:"Where to listen, as host:port, or without a host on all addresses. If it is missing or empty, HTTP is off."`
 	TokenFile string `yaml:"token_file,omitempty" doc:"The file with the bearer token that changes need. Without it no client may change anything."`
 
-	ReadTokenFile string    `yaml:"read_token_file,omitempty" doc:"The file with the token that reading needs, as a bearer token or as a browser's password. The token of token_file works too. Without it every client may read. /active, /follower, /healthz and /readyz need no token."`
-	Hosts         []string  `yaml:"hosts,omitempty,flow" doc:"More names that a Host header may have. The names of node and host, localhost and IP addresses are always accepted. Other names are refused, except for /active, /follower, /healthz and /readyz."`
+	ReadTokenFile string    `yaml:"read_token_file,omitempty" doc:"The file with the token that reading needs, as a bearer token or as a browser's password. The token of token_file works too. Without it every client may read."`
+	Hosts         []string  `yaml:"hosts,omitempty,flow" doc:"More names that a Host header may have, beside those of node and host, localhost and IP addresses."`
 	TLS           *TLSFiles `yaml:"tls,omitempty" doc:"Speak only TLS (HTTPS). A renewed certificate is loaded while running."`
 }
 

@@ -41,8 +41,8 @@ func (s Service) LacksDevice() error {
 	return nil
 }
 
-// Lacks is why a service could not be started on this machine now; nil: nothing is known to be missing. Only its first program is looked
-// at: what the others need may be there only once that runs, as a file system that it mounts.
+// Lacks is why a service could not be started and promoted on this machine now; nil: nothing is known to be missing. Of several programs only
+// the first is looked at: what the others and the service's commands need may be there only once that runs, as a file system that it mounts.
 func (s Service) Lacks() error {
 	if len(s.Processes) == 0 || len(s.Processes[0].Command) == 0 {
 		return nil
@@ -72,7 +72,27 @@ func (s Service) Lacks() error {
 			return fmt.Errorf("env_file %s: %w", g.EnvFile, reason(err))
 		}
 	}
+	if len(s.Processes) > 1 {
+		return nil
+	}
+	for _, c := range s.promoting() {
+		if len(c.command) == 0 {
+			continue
+		}
+		if _, err := find(c.command[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
+			return fmt.Errorf("%s: %s%w", c.key, c.command[0], err)
+		}
+	}
 	return nil
+}
+
+// promoting are the commands without which the service would not become active here, though its program starts.
+func (s Service) promoting() []keyedCommand {
+	all := []keyedCommand{{"ready", s.Processes[0].Ready.Exec}, {"health", s.Health.Exec}, {"hooks.on_active", s.Hooks.OnActive.Command}}
+	if s.Replicated != nil {
+		all = append(all, keyedCommand{"role", s.Replicated.Role}, keyedCommand{"promote", s.Promotes().Exec})
+	}
+	return all
 }
 
 // logFolder is the only folder in which others are made for log files: elsewhere a missing one may be a slip, or a file system that is not

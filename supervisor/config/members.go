@@ -90,21 +90,22 @@ func (process Process) checkTimes(p place, instead string) {
 	checkNotNegative(p.key("ready").key("timeout"), process.Ready.Timeout)
 }
 
-// withAddresses are the members of a service with its addresses before them; or behind a copy, which has none until it is promoted.
+// withAddresses are the members of a service with its addresses before them; of one that runs on every node, behind its first program, which has
+// none until it is promoted.
 func (s Service) withAddresses() []Process {
 	var all []Process
 	for _, a := range s.Address {
 		all = append(all, Process{Name: a.IP.Addr(), Address: &a})
 	}
 	if s.Replicated != nil {
-		return append(s.Processes, all...)
+		return slices.Concat(s.Processes[:1], all, s.Processes[1:])
 	}
 	return append(all, s.Processes...)
 }
 
 // Copy is what of a replicated service runs on every node: its program.
 func (s Service) Copy() Service {
-	s.Processes, s.Hooks = s.Processes[:1], Hooks{}
+	s.Processes, s.Hooks, s.Health = s.Processes[:1], Hooks{}, s.Health.follower()
 	return s
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,31 @@ func TestWhatAMachineLacksIsNamed(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%+v: %q, want %q", c.g, got, c.want)
+		}
+	}
+}
+
+// A standby that has the program, but not what makes it the active one, could not take it over.
+func TestWhatAPromotionNeedsIsLacked(t *testing.T) {
+	gone := Command{"/no/such", "x"}
+	for want, change := range map[string]func(*Service){
+		"promote: /no/such: no such file or directory":         func(s *Service) { s.Warm.Promote.Exec = gone },
+		"role: /no/such: no such file or directory":            func(s *Service) { s.Replicated.Role = gone },
+		"hooks.on_active: /no/such: no such file or directory": func(s *Service) { s.Hooks.OnActive.Command = gone },
+		"health: /no/such: no such file or directory":          func(s *Service) { s.Health.Exec = gone },
+		"ready: /no/such: no such file or directory":           func(s *Service) { s.Processes[0].Ready.Exec = gone },
+		"<nil>": func(s *Service) { s.Hooks.OnFence.Command, s.Warm.Demote.Exec = gone, gone }, // it is active all the same
+	} {
+		s := DefaultService("true")
+		s.Warm = &Warm{Promote: Order{Exec: Command{"true"}}}
+		s.Replicated = s.Warm.copies()
+		change(&s)
+		if got := fmt.Sprint(s.Lacks()); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		s.Processes = append(s.Processes, Process{}) // the first may mount what they are on
+		if err := s.Lacks(); err != nil {
+			t.Errorf("with a second process: %v", err)
 		}
 	}
 }

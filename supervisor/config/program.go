@@ -39,21 +39,22 @@ type Process struct {
 	// Oneshot: it counts as ready once it has ended with success; what it did is undone by Undo when the service stops.
 	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end. The next one starts when it has ended with success."`
 	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops. It has to succeed also if nothing is to be undone. Until it succeeds, the node keeps the lock."`
-	Undone  Command `yaml:"undone,flow,omitempty" doc:"A command that is asked after an undo that failed whether nothing is left. Exit code 0 means yes, 1 no. Anything else, and any output on stderr, counts as no."`
+	Undone  Command `yaml:"undone,flow,omitempty" doc:"A command that is asked after an undo that failed whether nothing is left: exit code 0, and nothing on stderr, means yes."`
 	// NeedsProof is of any process: what it leaves may be beyond this host.
-	NeedsProof   bool `yaml:"needs_proof" doc:"After the loss of this host no delay is enough. Another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved that it is dead."`
-	SurvivesBoot bool `yaml:"survives_boot" doc:"What it did outlasts a boot of this host, as a role at a storage server does. Until the supervisor has undone it, no other node starts the service without a fencing method, an agent that answers that it is undone, or an operator."`
+	NeedsProof   bool `yaml:"needs_proof" doc:"After the loss of this host no delay is enough. Another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved it dead."`
+	SurvivesBoot bool `yaml:"survives_boot" doc:"What it did outlasts a boot of this host, as a role at a storage server does. Until it is undone, no other node starts the service without a proof."`
 	// UndoTimeout is for each effect of its own; another node that has no proof waits for all of them.
-	UndoTimeout time.Duration `yaml:"undo_timeout,omitempty" doc:"How long undo may take before it is killed, and tried again. A takeover without a proof waits for all of these together, if grace_delay is shorter."`
+	UndoTimeout time.Duration `yaml:"undo_timeout,omitempty" doc:"How long undo may take before it is killed, and tried again."`
 	// In place of Command; see Members.
-	Address *Address          `yaml:"address,omitempty" oneof:"program" doc:"In place of a command, an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
-	Mount   *Mount            `yaml:"mount,omitempty" oneof:"program" doc:"In place of a command, a file system that is mounted in the order of the programs, and unmounted when the service stops. needs_proof is true unless you write otherwise."`
-	OCF     string            `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command, an OCF resource agent, as PROVIDER:NAME. Its start action runs as a oneshot, stop undoes it, and monitor watches it."`
-	Sets    *Address          `yaml:"-"` // the address that this program of Members sets
-	Keeps   bool              `yaml:"-"` // this program of Members keeps an address
-	Member  bool              `yaml:"-"` // it is a program of Members: it says by its exit code whether this host is fit
-	Probe   Command           `yaml:"-"` // fails where this host is not fit for what Members watches; Ready.Timeout is for each action
-	Params  map[string]string `yaml:"params,omitempty" doc:"The parameters of the OCF resource agent. All users of the host can see them."`
+	Address *Address `yaml:"address,omitempty" oneof:"program" doc:"In place of a command, an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
+	Mount   *Mount   `yaml:"mount,omitempty" oneof:"program" doc:"In place of a command, a file system. needs_proof is true unless you write otherwise."`
+	OCF     string   `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command, an OCF resource agent, as PROVIDER:NAME."`
+	Sets    *Address `yaml:"-"` // the address that this program of Members sets
+	Keeps   bool     `yaml:"-"` // this program of Members keeps an address
+	Member  bool     `yaml:"-"` // it is a program of Members: it says by its exit code whether this host is fit
+	// It fails if this host is not fit for what this program of Members watches, within Ready.Timeout for each of its actions.
+	Probe  Command           `yaml:"-"`
+	Params map[string]string `yaml:"params,omitempty" doc:"The parameters of the OCF resource agent. All users of the host can see them."`
 }
 
 // Environ is Env in the form that a program is started with, in a steady order.

@@ -13,14 +13,14 @@ import (
 type Replicated struct {
 	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy, with a port if the copies have different ones. Default: the host's name. Once nodes gives it for any other node, this node follows no other address and no other node."`
 	Role          Command       `yaml:"role,flow,omitempty" doc:"Exit code 0 if the copy on this node is a follower, 8 if it is the primary. Anything else means not known."`
-	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes: one number (with the word sync behind it if the copy has every acknowledged write), the word same if the program cannot tell but has lost nothing, or nothing if that is not known, as while the copy does not follow UNDERSTUDY_ACTIVE_ADDRESS, if that is set."`
+	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes: one number, with sync behind it if the copy has every acknowledged write, the word same if the program cannot tell but has lost nothing, or nothing if that is not known."`
 	Promote       Command       `yaml:"promote,flow,omitempty" doc:"Makes the copy on this node the primary. It is done once role reports a primary."`
 	Follow        Command       `yaml:"follow,flow,omitempty" doc:"Has the copy on this node follow the primary in UNDERSTUDY_ACTIVE_ADDRESS. It may be run again at any time."`
-	Demote        Command       `yaml:"demote,omitempty,flow" doc:"Makes the primary on this node a follower in a switchover. It is done once role reports a follower. Without it, or if it fails, the program is stopped and started as a follower."`
+	Demote        Command       `yaml:"demote,omitempty,flow" doc:"Makes the primary on this node a follower in a switchover. Without it, or if it fails, the program is stopped and started as a follower."`
 	Prepare       Command       `yaml:"prepare,omitempty,flow" doc:"Makes the stopped copy's data such that it can follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, as pg_rewind does. It has no time limit."`
-	Reclone       Command       `yaml:"reclone,omitempty,flow" doc:"Replaces the stopped copy's data by the primary's, after prepare or follow has failed attempts times in a row. No time limit."`
-	Attempts      int           `yaml:"attempts" doc:"How many times in a row follow or role may fail before the copy is stopped and prepared. After as many failures of prepare it is recloned."`
-	PositionsFrom int           `yaml:"positions_from,omitempty" doc:"How many copies must have reported their position before any is promoted. If W of N copies hold a write before it is acknowledged, N - W + 1 lose none. The first promotion needs all. Default: all but one of the nodes that ever had a copy."`
+	Reclone       Command       `yaml:"reclone,omitempty,flow" doc:"Replaces the stopped copy's data by the primary's. No time limit."`
+	Attempts      int           `yaml:"attempts" doc:"After how many failures in a row of follow or role the copy is stopped and prepared, and of prepare recloned."`
+	PositionsFrom int           `yaml:"positions_from,omitempty" doc:"How many copies must have reported their position before any is promoted. The first promotion needs all. Default: all but one of the nodes that ever had a copy."`
 	MaxLag        Size          `yaml:"max_lag" doc:"How far behind the best copy one may be that is promoted for its priority."`
 	SeenBy        *SeenBy       `yaml:"seen_by,omitempty" doc:"Followers look at the primary from outside. If enough of them cannot reach it, another copy is promoted."`
 	Interval      time.Duration `yaml:"interval" doc:"How often role and position are asked."`

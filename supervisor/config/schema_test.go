@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -49,6 +50,9 @@ func TestEveryKeyIsExplained(t *testing.T) {
 	}
 }
 
+// sameBelow are keys below each hook, and below both orders to a warm program, which mean the same there: one row has them.
+var sameBelow = regexp.MustCompile(`^(hooks|warm)\.(?:on_\w+|promote|demote)\.`)
+
 // documented is how docs/config.md calls a key, and "" for those of processes, which are a service's too.
 func documented(key string, all map[string]map[string]any) string {
 	service, ok := strings.CutPrefix(key, "services.*.")
@@ -57,6 +61,8 @@ func documented(key string, all map[string]map[string]any) string {
 	}
 	process, ok := strings.CutPrefix(service, "processes.")
 	switch {
+	case !ok && sameBelow.MatchString(service):
+		return sameBelow.ReplaceAllString(service, "$1.*.")
 	case !ok:
 		return strings.ReplaceAll(service, "methods.", "methods[].")
 	case all["services.*."+process] != nil:
@@ -69,6 +75,7 @@ func TestDocsNameEveryKey(t *testing.T) {
 	keys := everyKey(t)
 	var table strings.Builder
 	part := ""
+	rows := map[string]string{}
 	for _, key := range inOrder(keys) {
 		next := "### At the top of the file"
 		if strings.HasPrefix(key, "services.*") {
@@ -76,6 +83,7 @@ func TestDocsNameEveryKey(t *testing.T) {
 		}
 		if next != part {
 			part = next
+			clear(rows)
 			fmt.Fprintf(&table, "\n%s\n\n| key | default | meaning |\n| --- | --- | --- |\n", part)
 		}
 		name, node := documented(key, keys), keys[key]
@@ -90,7 +98,13 @@ func TestDocsNameEveryKey(t *testing.T) {
 		if words, ok := node["enum"].([]any); ok {
 			doc = fmt.Sprintf("%s One of %s.", doc, strings.Trim(strings.ReplaceAll(fmt.Sprintf("%q", words), " ", ", "), "[]"))
 		}
-		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", name, value, strings.ReplaceAll(doc, `"`, "`"))
+		row := fmt.Sprintf("| `%s` | %s | %s |\n", name, value, strings.ReplaceAll(doc, `"`, "`"))
+		if rows[name] == "" {
+			table.WriteString(row)
+		} else if rows[name] != row {
+			t.Errorf("%s has two rows: %s%s", name, rows[name], row)
+		}
+		rows[name] = row
 	}
 	text, err := os.ReadFile(docsFile)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 
 // SeenBy is how the nodes whose copies follow look at the primary from outside: one of the ways is given.
 type SeenBy struct {
-	Exec     Command       `yaml:"exec,flow,omitempty" oneof:"way" doc:"The primary is well while the command ends with success. It runs as follow does, with UNDERSTUDY_ACTIVE_ADDRESS in its environment."`
-	HTTP     string        `yaml:"http,omitempty" oneof:"way" doc:"The primary is well while a GET of the URL is answered with a status from 200 to 399. $UNDERSTUDY_ACTIVE_ADDRESS, _PORT, _HOST and _NODE stand for the primary's."`
+	Exec     Command       `yaml:"exec,flow,omitempty" oneof:"way" doc:"The primary is well while the command ends with success. It runs as follow does."`
+	HTTP     string        `yaml:"http,omitempty" oneof:"way" doc:"The primary is well while a GET of the URL, as with tcp, is answered with a status from 200 to 399."`
 	TCP      string        `yaml:"tcp,omitempty" oneof:"way" doc:"The primary is well while host:port accepts a connection. $UNDERSTUDY_ACTIVE_ADDRESS, _PORT, _HOST and _NODE stand for the primary's."`
 	Interval time.Duration `yaml:"interval" doc:"How long from the start of one look to the start of the next."`
 	Timeout  time.Duration `yaml:"timeout" doc:"How long a look may take before it has failed."`

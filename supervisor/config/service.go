@@ -10,20 +10,20 @@ import (
 type Service struct {
 	// Processes has at least one item. A service written with command: has one, named MainProcess.
 	Processes    []Process     `yaml:"processes,omitempty" oneof:"program" doc:"Several programs as one unit, in place of command. Each starts once the one before it is ready. They stop in reverse order."`
-	Address      Addresses     `yaml:"address,omitempty" doc:"IP addresses that move with the service: one, a list, or {ip, device, announce}. They are set before the programs start, and removed after they are dead. A replicated service has them while its copy is promoted."`
+	Address      Addresses     `yaml:"address,omitempty" doc:"IP addresses that move with the service: one, a list, or {ip, device, announce}."`
 	Election     Election      `yaml:"election" doc:"With race, the first node that takes the lock becomes active. With queue, nodes take turns in the order they came."`
-	Contain      Contain       `yaml:"contain" doc:"How the program's processes are contained. auto takes the best way that works here. strict is auto without the last resort, and stops a program of which a process is found outside of its container. It is the same for all services of a supervisor."`
+	Contain      Contain       `yaml:"contain" doc:"How the program's processes are contained. auto takes the best way that works here. strict is auto without the last resort, and stops a program of which a process is found outside of its container. All services of a supervisor have the same."`
 	Priority     int           `yaml:"priority" doc:"Nodes with a higher number are preferred."`
-	Spread       string        `yaml:"spread,omitempty" doc:"A word. Services that have the same one stay on different nodes while they can: a node that has one leaves another to other nodes for half a second. Two that become free at the same moment may meet: 'understudy balance' moves them apart."`
-	Failback     bool          `yaml:"failback" doc:"Whether a preferred node that returns takes the service back. A node that gives it up each time waits twice as long before the next time."`
+	Spread       string        `yaml:"spread,omitempty" doc:"A word. Services that have the same one stay on different nodes while they can."`
+	Failback     bool          `yaml:"failback" doc:"Whether a preferred node that returns takes the service back."`
 	Eligible     bool          `yaml:"eligible" doc:"Whether this node may ever become active."`
 	Moves        Moves         `yaml:"moves" doc:"A service that has moved more often than this stays where it is until an operator resumes it."`
-	OnLoss       OnLoss        `yaml:"on_zookeeper_loss" doc:"What to do if ZooKeeper acknowledges nothing until the lease ends. With stop, the programs are stopped. With failsafe, they continue as long as every other node, asked through its agent, sees no ZooKeeper either and agrees not to start the service. Requires fencing.agent on all nodes."`
+	OnLoss       OnLoss        `yaml:"on_zookeeper_loss" doc:"What to do if ZooKeeper acknowledges nothing until the lease ends. With stop, the programs are stopped. With failsafe, they continue while all other nodes agree. Requires fencing.agent on all nodes."`
 	GraceDelay   time.Duration `yaml:"grace_delay" doc:"How long to wait before the program starts, if nothing proves that the previous node's program is dead."`
 	ReloadSignal Signal        `yaml:"reload_signal" doc:"What 'understudy reload' sends to each process of the service."`
 	ReloadCheck  Command       `yaml:"reload_check,flow,omitempty" doc:"A command that runs before the reload signal, as the program's user, for 30s at most. If it fails, no signal is sent."`
 	Restart      Restart       `yaml:"restart" doc:"What to do if a process ends without an order."`
-	Health       HealthCheck   `yaml:"health,omitempty" doc:"A check of the running service. If it fails, the service is restarted here, and after restart.give_up_after failures given to another node."`
+	Health       HealthCheck   `yaml:"health,omitempty" doc:"A check of the running service. If it fails, the service is restarted here, and later given to another node."`
 	Precheck     Precheck      `yaml:"precheck,omitempty" doc:"A check on a standby. While it fails, the node does not wait for the lock."`
 	Replicated   *Replicated   `yaml:"replicated,omitempty" doc:"The program runs on every node that has the service, and one copy is promoted."` // of a warm service as well, once it is read
 	Warm         *Warm         `yaml:"warm,omitempty" doc:"The program runs on every node that may have the service, and the one on the active node is promoted."`
@@ -74,6 +74,9 @@ func (w written) check(p place) {
 	s.ReloadCheck.checkGiven(p.key("reload_check"))
 	s.Restart.check(p.key("restart"))
 	s.Health.check(p.key("health"))
+	if follower := p.key("health").key("follower"); s.Replicated == nil && s.Warm == nil && follower.given() {
+		follower.noEffect("a program that runs beside the active one", "warm: or replicated:")
+	}
 	s.Precheck.check(p.key("precheck"))
 	s.Replicated.check(p.key("replicated"), p, w)
 	s.Warm.check(p.key("warm"), p, w)

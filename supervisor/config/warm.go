@@ -61,19 +61,23 @@ func (o *Warm) check(p, service place, w written) {
 	if o == nil {
 		return
 	}
+	first := Process{Program: w.Program}
+	if len(w.Processes) > 0 {
+		first = w.Processes[0]
+	}
 	promote, demote := p.key("promote"), p.key("demote")
 	if !o.Promote.Given() &&
 		!slices.ContainsFunc([]string{"exec", "http", "signal"}, func(way string) bool { return promote.key(way).given() }) {
 		promote.fault("does not say how: add http:, signal: or exec:")
 	}
-	if len(o.Promote.Exec) == 0 && o.Promote.Given() && w.Ready.Way() == "" {
+	if len(o.Promote.Exec) == 0 && o.Promote.Given() && first.Ready.Way() == "" {
 		promote.warn("may come before the program expects it: add ready, which says when it does")
 	}
 	for _, one := range []struct {
 		place
 		Order
 	}{{promote, o.Promote}, {demote, o.Demote}} {
-		if s := syscall.Signal(one.Signal); s == syscall.SIGKILL || s == syscall.SIGSTOP || one.Signal != 0 && one.Signal == w.StopSignal {
+		if s := syscall.Signal(one.Signal); s == syscall.SIGKILL || s == syscall.SIGSTOP || one.Signal != 0 && one.Signal == first.StopSignal {
 			one.key("signal").fault("%v ends or freezes the program: write USR1, or another that it knows", one.Signal)
 		}
 	}
@@ -89,8 +93,8 @@ func (o *Warm) check(p, service place, w written) {
 		service.key("replicated").and(p).fault(
 			"does not go with warm: it is for copies with data of their own, and promotes one of them, too")
 	}
-	if len(w.Processes) > 0 {
-		service.key("processes").and(p).fault("does not go with warm: write the one program with command")
+	if len(w.Processes) > 0 && (first.member() != "" || first.Oneshot || len(first.Undo) > 0) {
+		service.key("processes").item(0).and(p).fault("does not stand by: with warm the first of the processes is the program that does, and the others are started after promote")
 	}
 }
 

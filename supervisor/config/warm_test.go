@@ -29,6 +29,14 @@ func TestAWarmServiceIsRead(t *testing.T) {
 			t.Error(diff)
 		}
 	}
+	ordered := cfg.Services["ordered"]
+	if h, f := ordered.Health, ordered.Copy().Health; h.Way() != "http" || f.Way() != "tcp" || f.TCP != "a:1" || f.Interval != h.Interval {
+		t.Errorf("checked while it stands by: %+v, otherwise %+v", f, h)
+	}
+	several := cfg.Services["several"].Processes
+	if len(several) != 4 || several[0].Name != "app" || several[1].Address == nil || several[2].Name != "beside" || several[3].Name != "sets" {
+		t.Errorf("its order of start: %+v", several)
+	}
 	if members := cfg.Services["posts"].Processes; len(members) != 2 || members[0].Name != MainProcess || members[1].Address.IP != "10.0.0.8/32" {
 		t.Errorf("its address is not set once it is promoted: %+v", members)
 	}

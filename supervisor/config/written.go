@@ -35,7 +35,7 @@ func (w written) service() Service {
 	for i := range s.Processes {
 		s.Processes[i].tidy()
 	}
-	if s.Health.Way() == "" {
+	if s.Health.follower().Way() == "" {
 		s.Health = HealthCheck{}
 	}
 	if len(s.Precheck.Exec) == 0 {
@@ -86,17 +86,16 @@ func (s Service) write() written {
 	if s.Warm != nil {
 		w.Replicated = nil
 	}
-	if len(s.Processes) == 1 && s.Processes[0].plain() {
-		w.Program, w.Processes = s.Processes[0].Program, nil
+	first, rest := s.Processes[0], s.Processes[1:]
+	for s.Replicated != nil && len(rest) > 0 && rest[0].Address != nil && rest[0].Name == rest[0].Address.IP.Addr() && !rest[0].NeedsProof {
+		w.Address, rest = append(w.Address, *rest[0].Address), rest[1:]
+	}
+	if len(rest) == 0 && first.plain() {
+		w.Program, w.Processes = first.Program, nil
 		return w
 	}
 	w.Program = DefaultService().Processes[0].Program
-	if s.Replicated != nil {
-		w.Program, w.Processes = s.Processes[0].Program, nil
-		for _, p := range s.Processes[1:] {
-			w.Address = append(w.Address, *p.Address)
-		}
-	}
+	w.Processes = append([]Process{first}, rest...)
 	return w
 }
 

@@ -9,11 +9,11 @@ import (
 type ZooKeeper struct {
 	Servers        []ServerAddress `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
 	Root           string          `yaml:"root" doc:"The path in ZooKeeper that everything is below."`
-	Name           string          `yaml:"name,omitempty" doc:"Tells this cluster's files on a host from those of another ensemble. Only needed if two ensembles have the same root, node and service on one host."`
-	Profile        Profile         `yaml:"profile,omitempty" doc:"Sets defaults of lease and grace_delay that go together (1s and 500ms, 3s and 2s, 10s and 3s). Default: as normal."` // read first
+	Name           string          `yaml:"name,omitempty" doc:"Only needed if two ensembles have the same root, node and service on one host: it keeps their files apart."`
+	Profile        Profile         `yaml:"profile,omitempty" doc:"Sets defaults of lease and grace_delay that go together. Default: as normal."` // read first
 	Lease          time.Duration   `yaml:"lease" doc:"How long a node's programs may run after its last heartbeat that ZooKeeper acknowledged. A lost host is taken over after at most 1.22 times that and the grace delay."`
 	Auth           *ZooKeeperAuth  `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created belongs to their owner only."`
-	TrustedNetwork bool            `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients away. It ends the warnings of that, and changes nothing else."`
+	TrustedNetwork bool            `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients away. It only ends warnings."`
 	TLS            *ZooKeeperTLS   `yaml:"tls,omitempty" doc:"Speak TLS with the servers. The key servers then lists their secure ports. {} trusts the authorities that this host trusts."`
 }
 

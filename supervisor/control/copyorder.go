@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// CopyRequest is what a node is asked to do with its copy of a replicated service.
+// CopyRequest is what a node is asked to do with its copy of a replicated service, or with a warm program that stands by.
 type CopyRequest struct {
 	Service, Node string
 	Do            string // restart, reload, or reclone
@@ -28,16 +28,19 @@ func (c *Cluster) OrderCopy(ctx context.Context, r CopyRequest) error {
 		return err
 	}
 	primary := r.Node == v.Active
+	warm := slices.ContainsFunc(v.Members, func(m MemberStatus) bool { return m.Warm })
 	switch m := member(v, r.Node); {
 	case primary && r.Do == "restart":
 		return c.Restart(ctx, r.Service, r.By)
 	case primary && r.Do == "reload":
 		return c.Reload(ctx, r.Service, r.By)
-	case len(v.Copies) == 0:
-		return refused("%s is not replicated: it runs on its active node only", r.Service)
+	case warm && r.Do == "reclone":
+		return refused("%s has no data of its own that could be cloned: its program stands by", r.Service)
+	case len(v.Copies) == 0 && !warm:
+		return refused("%s is neither replicated nor warm: it runs on its active node only", r.Service)
 	case primary:
 		return refused("%s is the primary, whose data the other copies get: `understudy switchover %s` first", r.Node, r.Service)
-	case !slices.ContainsFunc(v.Copies, func(one CopyStatus) bool { return one.Node == r.Node }):
+	case !warm && !slices.ContainsFunc(v.Copies, func(one CopyStatus) bool { return one.Node == r.Node }):
 		return &UnknownError{"node", r.Node, copyNodes(v)}
 	case m.Role == "":
 		return refused("%s is not connected to ZooKeeper, and would not see the order", r.Node)

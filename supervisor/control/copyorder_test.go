@@ -122,7 +122,7 @@ func TestAnOrderForACopyIsRefusedAtOnce(t *testing.T) {
 	well.Why = "it has no position"
 	said(two, "two", well)
 	goes(CopyRequest{Service: "db", Node: "two", Do: "reclone"})
-	refuses("web", "restart", "one", "web is not replicated: it runs on its active node only")
+	refuses("web", "restart", "one", "web is neither replicated nor warm: it runs on its active node only")
 	for _, do := range []string{"restart", "reload"} {
 		done := make(chan error, 1)
 		go func() { done <- b.c.OrderCopy(ctx, CopyRequest{Service: "db", Node: "one", Do: do, By: "me"}) }()

@@ -39,6 +39,7 @@ type Draining struct {
 	Node  string
 	By    string
 	Why   string
+	Roll  bool // it is a roll's, which cannot be forced
 	Force bool // although no other node can take a service that is active there, or nobody knows the node
 }
 
@@ -64,6 +65,8 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 	case slices.Contains(known, d.Node):
 	case d.Node == "" || strings.ContainsRune(d.Node, '/'):
 		return false, nil, &UnknownError{"node", d.Node, known}
+	case !d.Force && d.Roll:
+		return false, nil, &UnknownError{"node", d.Node, known}
 	case !d.Force:
 		return false, nil, fmt.Errorf("%w (--force drains a node that is not connected)", &UnknownError{"node", d.Node, known})
 	}
@@ -72,7 +75,11 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 		if stops {
 			then = "what no other node could take stops"
 		}
-		return false, leaving, refused("%s (--force drains %s all the same, and %s)", strings.Join(why, "; "), d.Node, then)
+		hint := fmt.Sprintf(" (--force drains %s all the same, and %s)", d.Node, then)
+		if d.Roll {
+			hint = ""
+		}
+		return false, leaving, refused("%s%s", strings.Join(why, "; "), hint)
 	}
 	dir := election.DrainedDir(c.root)
 	data := election.Drained{Since: time.Now().UTC(), By: d.By, Why: d.Why}.Encode()

@@ -21,6 +21,7 @@ type Notifier struct {
 	Root    string
 	Node    string
 	Send    func(context.Context, Notice) error
+	Untold  func(why error) // has the status say why people are not told; nil: they are, or another node is on duty
 	Log     hclog.Logger
 
 	seen map[string]sight
@@ -61,6 +62,7 @@ func (n *Notifier) look(ctx context.Context, c *Cluster, now time.Time) error {
 	ours, _, err := c.own(ctx, election.Notifier(n.Root), n.Node) // one is on duty
 	if err != nil || !ours {
 		n.seen = nil
+		n.Untold(nil)
 		return err
 	}
 	l, err := c.ledger(ctx)
@@ -83,7 +85,9 @@ func (n *Notifier) look(ctx context.Context, c *Cluster, now time.Time) error {
 			return err
 		}
 	}
-	if err := n.Send(ctx, *l.Notice); err != nil {
+	err = n.Send(ctx, *l.Notice)
+	n.Untold(err)
+	if err != nil {
 		return err
 	}
 	n.Log.Info("told people", "what", l.Notice.Text)

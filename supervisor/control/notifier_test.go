@@ -19,6 +19,7 @@ type teller struct {
 	n       *Notifier
 	sent    []Notice
 	refuses error
+	untold  error // as the node's status has it
 }
 
 func (b *bed) teller(node string) *teller {
@@ -27,7 +28,7 @@ func (b *bed) teller(node string) *teller {
 	t.n = &Notifier{Root: root, Node: node, Log: hclog.NewNullLogger(), Send: func(_ context.Context, n Notice) error {
 		t.sent = append(t.sent, n)
 		return t.refuses
-	}}
+	}, Untold: func(why error) { t.untold = why }}
 	return t
 }
 
@@ -136,6 +137,29 @@ func TestANoticeIsNotLostWithItsSender(t *testing.T) {
 		t.Errorf("the next one sent %+v, want %+v", second.sent, first.sent)
 	}
 	expect(t, "it was sent", second.at(3*time.Minute), "")
+}
+
+// The status of the node on duty has why people are not told, until they are, or another node is on duty.
+func TestThatPeopleAreNotToldIsKnown(t *testing.T) {
+	b := newBed(t)
+	b.session().takes("web", "n1")
+	teller := b.teller("n1")
+	teller.at(0)
+	teller.refuses = errors.New("no mail server")
+	for _, c := range []struct {
+		refuses error
+		at      time.Duration
+	}{{teller.refuses, time.Minute}, {nil, 2 * time.Minute}} {
+		teller.refuses = c.refuses
+		if teller.at(c.at); !errors.Is(teller.untold, c.refuses) || len(teller.sent) != 1 {
+			t.Errorf("untold %v, want %v; sent %v", teller.untold, c.refuses, teller.sent)
+		}
+	}
+	other := b.teller("n3")
+	other.untold = errors.New("of an earlier duty")
+	if other.at(3 * time.Minute); other.untold != nil || len(other.sent) != 0 {
+		t.Errorf("off duty: untold %v, sent %v", other.untold, other.sent)
+	}
 }
 
 // Two may take themselves for the one on duty, as long as a server lags behind.

@@ -120,7 +120,7 @@ func (c *Cluster) Step(ctx context.Context, r *Roll, node, by string, do func(co
 		return false, err
 	}
 	had := s.part(node)
-	_, leaving, err := c.Drain(ctx, Draining{Node: node, By: by, Why: rolls + r.Command})
+	_, leaving, err := c.Drain(ctx, Draining{Node: node, By: by, Why: rolls + r.Command, Roll: true})
 	if err != nil {
 		return s.drained(node) != nil, err
 	}

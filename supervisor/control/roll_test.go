@@ -35,6 +35,15 @@ func TestARollTakesNodesWithoutServicesFirstAndLeavesOutThoseOfOthers(t *testing
 	}
 }
 
+func TestARollIsRefusedWithoutWordsOfAnotherCommand(t *testing.T) {
+	b := newBed(t)
+	b.session().takes("web", "n1")
+	_, err := b.c.Step(t.Context(), &Roll{Command: "reboot"}, "n1", "me", func(context.Context) error { return nil })
+	if !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), "no other node could take web: no other node has it") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestARollThatIsNotFinishedIsNotForgotten(t *testing.T) {
 	b := newBed(t)
 	a := b.session()

@@ -108,6 +108,7 @@ type MemberStatus struct {
 	Drained  *DrainedNode    `json:"drained,omitempty"` // nil: it is not
 	Token    int64           `json:"-"`                 // of the activation that it speaks of; 0: it does not say
 	Never    bool            `json:"-"`                 // it is never a candidate, by its own config
+	Warm     bool            `json:"-"`                 // its program stands by
 	Cause    election.Reason `json:"-"`                 // of its failure
 	Demoted  bool            `json:"-"`                 // that is why it says something though it stands by
 	Logs     bool            `json:"-"`                 // `understudy logs` shows its output there
@@ -121,10 +122,11 @@ type NodeStatus struct {
 	Pid      int        `json:"pid"`
 	Version  string     `json:"version"`
 	Contain  string     `json:"contain"`
-	Fault    string     `json:"config_fault"`         // why its changed config is not taken up
-	Config   string     `json:"config,omitempty"`     // the file; empty: it has none
-	Sum      string     `json:"config_sum,omitempty"` // of the file's content, and of all that it includes
-	Warnings []string   `json:"warnings"`             // dangerous settings there
+	Fault    string     `json:"config_fault"`           // why its changed config is not taken up
+	Config   string     `json:"config,omitempty"`       // the file; empty: it has none
+	Sum      string     `json:"config_sum,omitempty"`   // of the file's content, and of all that it includes
+	Warnings []string   `json:"warnings"`               // dangerous settings there
+	Untold   string     `json:"notify_fault,omitempty"` // why it cannot tell people what happens
 	Since    *time.Time `json:"since"`
 	LeaseMs  int64      `json:"lease_ms"` // 0: it does not say
 	Silent   bool       `json:"silent"`   // ZooKeeper keeps its session, but it sends no heartbeats
@@ -331,16 +333,16 @@ func parseMember(name string, z znode) MemberStatus {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(z.data, &m)
 	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token,
-		Cause: m.Cause, Never: m.Never, Logs: m.Logs, Spread: m.Spread,
-		Restarts: m.Restarts, Exit: m.Exit, Exited: m.Exited, Retry: m.Retry, Demoted: m.Demoted != nil}
+		Cause: m.Cause, Never: m.Never, Logs: m.Logs, Spread: m.Spread, Warm: m.Warm, Restarts: m.Restarts,
+		Exit: m.Exit, Exited: m.Exited, Retry: m.Retry, Demoted: m.Demoted != nil}
 }
 
 func parseNode(name string, z znode) NodeStatus {
 	var n election.Node
 	_ = json.Unmarshal(z.data, &n)
 	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config,
-		Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), LeaseMs: n.LeaseMs,
-		Restart: n.Restart, Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}, At: n.Copies}
+		Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Untold: n.Untold, Since: when(n.Since),
+		LeaseMs: n.LeaseMs, Restart: n.Restart, Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}, At: n.Copies}
 }
 
 // when is nil for a time that is not known.

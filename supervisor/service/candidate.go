@@ -61,9 +61,11 @@ func (t *stay) Joined(ctx context.Context) {
 		}
 	})
 	wg.Go(func() { v.inbox.watchdog.checkUntilArmable(watching, t.s.LeaseLength) })
+	if v.copy != nil {
+		wg.Go(func() { v.copy.obey(watching, &v.inbox.intents, cand.Control.Amend) })
+	}
 	if v.copy.compared() {
 		wg.Go(func() { v.compareCopies(watching, cand, t.s.LeaseLength()/3) })
-		wg.Go(func() { v.copy.obey(watching, &v.inbox.intents, cand.Control.Amend) })
 		wg.Go(func() {
 			v.copy.watchLeader(watching, cand.Copies(), func() time.Duration { return v.Given().Replicated.Interval })
 		})

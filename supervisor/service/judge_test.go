@@ -50,6 +50,8 @@ func TestAnEndThatNobodyOrderedIsAWarning(t *testing.T) {
 	}{
 		{conf, 2, crash, `[WARN]  program crashed: service=db failure="3 of 5" next_start=4s status="killed by SIGSEGV"`},
 		{conf, 4, crash, `[WARN]  program crashed: service=db failure="5 of 5" status="killed by SIGSEGV"`},
+		{conf, 0, &unit.Ended{Name: "b", Status: child.ExitStatus{Code: 137, Signal: syscall.SIGKILL, OutOfMemory: true}},
+			`[WARN]  program crashed: service=db failure="1 of 5" next_start=1s status="killed by SIGKILL, out of memory"`},
 		{endless, 1, exit(3), `[WARN]  program exited: service=db failure=2 next_start=2s status="exit code 3"`},
 		{several, 0, exit(3), `[WARN]  program exited: service=db process=b failure="1 of 5" next_start=1s status="exit code 3"`},
 		{conf, 0, exit(0), `[WARN]  program exited: service=db status="exit code 0"`},

@@ -11,6 +11,7 @@ import (
 	"understudy/supervisor/copies"
 	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
 
@@ -166,8 +167,12 @@ func (v *Service) stays(now outside, well time.Duration) (why string) {
 func (t *term) endReason() election.Reason {
 	why := t.v.state.Cause.Why()
 	var seen unreachable
-	if t.v.state.Cause == role.NotReachable && errors.As(t.run.why, &seen) {
+	var ended *unit.Ended
+	switch {
+	case t.v.state.Cause == role.NotReachable && errors.As(t.run.why, &seen):
 		why += election.Reason("; " + seen.who)
+	case why == election.ChildFailed && errors.As(t.run.why, &ended) && ended.Status.OutOfMemory:
+		why = election.OutOfMemory
 	}
 	return why
 }

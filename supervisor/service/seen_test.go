@@ -2,15 +2,18 @@ package service
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/copies"
 	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
 )
 
 // Nobody is asked to take over whose copy would not be promoted.
@@ -124,13 +127,17 @@ func TestAnUnreachablePrimaryWaitsForTheVerdict(t *testing.T) {
 	}
 }
 
-// History and status have who did not reach it.
-func TestTheReasonNamesWhoDidNotReachThePrimary(t *testing.T) {
+// History and status have who did not reach a primary, and that memory was short.
+func TestTheReasonNamesWhatEndedIt(t *testing.T) {
 	v := made(t, Conf{}, nil)
 	s := &newStay(t.Context(), v, Session{}).term
 	s.run.why = unreachable{outside{who: "for 2 of 3: b, c", why: "tcp 10.0.0.1:1: refused"}}
 	v.state.Cause = role.NotReachable
 	if got := s.endReason(); got != "not reachable; for 2 of 3: b, c" || got.Word() != election.NotReachable || got.Planned() {
+		t.Errorf("%q", got)
+	}
+	s.run.why, v.state.Cause = &unit.Ended{Status: child.ExitStatus{Code: 137, Signal: syscall.SIGKILL, OutOfMemory: true}}, role.Failed
+	if got := s.endReason(); got != election.OutOfMemory || got.Planned() {
 		t.Errorf("%q", got)
 	}
 	v.state.Cause = role.LeaseOver // it came in between

@@ -84,7 +84,7 @@ func (w *view) member() election.Member {
 	story := w.mem.story
 	m := election.Member{
 		Role: w.taken.role, Health: election.HealthOK, Why: w.note, Since: w.taken.since, Agent: w.agent,
-		Logs: w.logged(), Spread: w.conf.Spread,
+		Logs: w.logged(), Spread: w.conf.Spread, Warm: w.conf.Warm != nil,
 	}
 	switch w.taken.role {
 	case election.RoleActive:

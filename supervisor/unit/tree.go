@@ -21,13 +21,17 @@ func ExitOf(p host.Process) child.ExitStatus {
 
 // Describe puts a status into words.
 func Describe(s child.ExitStatus) string {
+	how := "exit code " + strconv.Itoa(s.Code)
 	switch {
 	case s.Unknown:
 		return "unknown"
 	case s.Signal != 0:
-		return "killed by " + unix.SignalName(s.Signal)
+		how = "killed by " + unix.SignalName(s.Signal)
 	}
-	return "exit code " + strconv.Itoa(s.Code)
+	if s.OutOfMemory {
+		how += ", out of memory"
+	}
+	return how
 }
 
 // endedProcess is a process that has ended.

@@ -101,6 +101,17 @@ func (l *TreeCgroup) Bound(r *RunCgroup, base string, b Bounds) error {
 	return nil
 }
 
+// OutOfMemory reports whether the kernel has killed a process of a run because memory was short. It does not say so without the controller.
+func OutOfMemory(run string) bool {
+	if run == "" { // it has no cgroup of its own
+		return false
+	}
+	text, _ := os.ReadFile(filepath.Join(run, "memory.events"))
+	_, after, _ := strings.Cut(string(text), "\noom_kill ")
+	killed, _, _ := strings.Cut(after, "\n")
+	return killed != "" && killed != "0"
+}
+
 // rooted reports whether a base was made below the root, which may have processes and controllers.
 func rooted(base string) bool { return filepath.Base(base) == rootBase }
 

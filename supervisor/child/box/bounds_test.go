@@ -38,6 +38,25 @@ func TestWhatAMachineHasNoControllerForIsNoBound(t *testing.T) {
 	}
 }
 
+func TestTheKernelsCountOfKillsTellsWhetherMemoryWasShort(t *testing.T) {
+	for text, want := range map[string]bool{
+		"low 0\nhigh 0\nmax 9\noom 1\noom_kill 0\noom_group_kill 0\n": false,
+		"low 0\nhigh 0\nmax 9\noom 1\noom_kill 2\noom_group_kill 1\n": true,
+		"": false, "oom_kill": false,
+	} {
+		run := t.TempDir()
+		if err := os.WriteFile(filepath.Join(run, "memory.events"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if OutOfMemory(run) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+	if OutOfMemory(t.TempDir()) { // no controller: nothing is known
+		t.Error("without the file")
+	}
+}
+
 // A supervisor that has moved into its lair, and the next image of its process, make trees where they did before.
 func TestALairIsNoBase(t *testing.T) {
 	const mounts = "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"

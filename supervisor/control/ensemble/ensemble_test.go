@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -93,9 +92,7 @@ func TestAServerThatKeepsNoSessionIsRefused(t *testing.T) {
 }
 
 func TestWhatCannotBeReachedIsNamed(t *testing.T) {
-	web := httptest.NewUnstartedServer(nil)
-	web.Config.ConnState = func(conn net.Conn, _ http.ConnState) { _, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n") }
-	web.Start()
+	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
 	address := embedded(t, zkfaults.New(zkfaults.Config{}))
 	r := Look(t.Context(), asked(address, "127.0.0.1:1"))

@@ -79,7 +79,7 @@ func newMetrics() *metrics {
 var ends = []election.Reason{
 	election.SwitchAsked, election.RestartAsked, election.StopAsked, election.StopOrdered, election.PreferredBack, election.ChildOnce,
 	election.SupervisorLost, election.LeaseEnding, election.SessionExpired, election.LockLost, election.NotReachable, election.ChildFailed,
-	election.ChildDone, election.HookFailed, election.UndoFailed, election.ReasonUnknown,
+	election.OutOfMemory, election.ChildDone, election.HookFailed, election.UndoFailed, election.ReasonUnknown,
 }
 
 // expect makes the series of a service, so that the first event is seen to be one: a rate knows nothing of a counter that

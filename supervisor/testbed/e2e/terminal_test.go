@@ -199,7 +199,7 @@ func TestACloneIsAskedForTwice(t *testing.T) {
 	p.OnTwoHosts(t)
 	p.Role(t, "a", "active")
 	service := p.Options.Service
-	for typed, want := range map[string]string{"a\r": `"a" is not b: nothing is done`, "b\r": service + " is not replicated: it runs on its active node only"} {
+	for typed, want := range map[string]string{"a\r": `"a" is not b: nothing is done`, "b\r": service + " is neither replicated nor warm: it runs on its active node only"} {
 		term := p.Lab.Here("op").Terminal(t, 24, 200, nil, p.asking("reclone", service, "--node", "b")...)
 		kit.Until(t, soon, "it asks", func() bool {
 			return strings.Contains(term.Raw(), "The data of the copy of "+service+" on b is deleted, and replaced by the primary's. Type the node's name to confirm that: ")

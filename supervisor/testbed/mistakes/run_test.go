@@ -49,6 +49,10 @@ func TestPrograms(t *testing.T) {
 		{"no-env", "command: [sleep, '99'], env_file: /no/such", down, []string{"env_file /no/such: no such file or directory."}, []string{"[WARN]", "env_file /no/such"}},
 		{"no-log", "command: [sleep, '99'], log: {file: /no/such/x.log}", down, []string{"log.file: there is no folder /no/such: create it, or use /var/log/understudy."}, []string{"[WARN]", "there is no folder /no/such"}},
 		{
+			"no-promote", "command: [sleep, '99'], warm: {promote: {exec: /no/such}}", down,
+			[]string{"it could not start here: promote: /no/such: no such file or directory."}, []string{"[WARN]", "promote: /no/such"},
+		},
+		{
 			"daemon", `command: [sh, -c, "sleep 99 & exit 0"]`, down, []string{"failed here", "the program ended: exit code 0. It tries again in", "A program that should keep running must stay in the foreground."},
 			[]string{"[WARN]", "a program that should keep running must stay in the foreground"},
 		},
@@ -72,7 +76,7 @@ func TestPrograms(t *testing.T) {
 	}
 	taken := listens(t, "")
 	secret := write(t, "secret", strings.Repeat("s", 32))
-	text := fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], lease: 5s, trusted_network: true}\nhttp: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %[2]q, secret_file: %s}}\nservices:\n", server, taken, secret)
+	text := fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], lease: 5s, trusted_network: true}\nhttp: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %[2]q, secret_file: %s}}\nnotify: {exec: [/no/such/mail]}\nservices:\n", server, taken, secret)
 	for _, c := range cases {
 		text += fmt.Sprintf("  %s: {%s}\n", c.name, c.keys)
 	}
@@ -83,6 +87,7 @@ func TestPrograms(t *testing.T) {
 			n1.logs(t, c.name, append(c.log, "service="+c.name)...)
 		}
 	}
+	fits(t, server, "well", 7, "n1 cannot tell people what happens, because notify fails: ", "/no/such/mail")
 	n1.logs(t, "a token that is not there", "[ERROR]", "no client can give orders", "key=http.token_file", "/no/such/token: no such file or directory")
 	n1.logs(t, "a port that is taken", "[ERROR]", "cannot serve HTTP, trying again", "listen="+taken, "address already in use", "in=5s")
 	n1.logs(t, "the agent's port", "[ERROR]", "the fencing agent cannot listen, trying again", "listen="+taken, "address already in use")

@@ -3,6 +3,7 @@ package programs
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ func newStanding(t *testing.T, name string, takes time.Duration, swaps ...string
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", script))
 	must.OK(t, err)
 	for _, h := range s.hosts() {
+		h.PowerOn(t)
 		w.dirs[h] = kit.Open(t, t.TempDir())
 		must.OK(t, os.WriteFile(filepath.Join(w.dirs[h], script), text, 0o644))
 		was, dir := "  billing:", "/srv/billing"
@@ -66,10 +68,23 @@ func (w *standing) crash(t *testing.T, h *kit.Host) {
 	kit.Signal(syscall.SIGKILL, pids...)
 }
 
-// A switchover, the death of the program and that of its supervisor cost little where another program is there already, however long it takes
-// to start. Beside it stands what they cost where none is, and where the program needs no time.
+// memory is what the program on a host has in memory, as "ps" says it.
+func (w *standing) memory(t *testing.T, h *kit.Host) string {
+	t.Helper()
+	pids := kit.Processes("python3", w.dirs[h])
+	if len(pids) == 0 {
+		return "none"
+	}
+	kib, err := exec.Command("ps", "-o", "rss=", "-p", fmt.Sprint(pids[0])).Output()
+	must.OK(t, err)
+	return strings.TrimSpace(string(kib)) + " KiB"
+}
+
+// A switchover, the death of the program, of its supervisor and of its host cost little where another program is there already, however long it
+// takes to start. Beside it stands what they cost where none is, and where the program needs no time.
 func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
-	cold := []string{"      promote: {http: \"POST http://127.0.0.1:8080/activate\"}\n      demote: {http: \"POST http://127.0.0.1:8080/idle\"}\n", "", "    warm:\n", ""}
+	cold := []string{"      promote: {http: \"POST http://127.0.0.1:8080/activate\"}\n      demote: {http: \"POST http://127.0.0.1:8080/idle\"}\n", "", "    warm:\n", "",
+		"      follower: {http: \"http://127.0.0.1:8080/healthz\"}       # while it stands by\n", ""}
 	for _, c := range []struct {
 		name, example string
 		takes         time.Duration
@@ -97,7 +112,15 @@ func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
 			w.v.Longest()
 			w.sups[next].Kill9()
 			killed := w.v.Served(t, other)
-			t.Logf("%s: switchover %v, program killed %v, supervisor killed %v", c.name, switched, crashed, killed)
+			w.sups[next] = w.start(t, next)
+			w.role(t, next, "standby")
+			w.role(t, other, "active")
+			held := w.memory(t, next)
+			w.v.Longest()
+			other.PowerOff(t)
+			lost := w.v.Served(t, next)
+			t.Logf("%s: switchover %v, program killed %v, supervisor killed %v, host lost %v, memory of the standby %s",
+				c.name, switched, crashed, killed, lost, held)
 			for what, gap := range map[string]time.Duration{"switchover": switched, "program": crashed, "supervisor": killed} {
 				if warm && gap > loads/2 {
 					t.Errorf("%s: nobody answered for %v", what, gap)
@@ -107,9 +130,57 @@ func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
 	}
 }
 
+// Of several processes the first stands by. The others run where it is promoted, from after that until before it is demoted.
+func TestOnlyTheFirstOfSeveralProcessesStandsBy(t *testing.T) {
+	w := newStanding(t, "warm-http", 0)
+	for _, h := range w.hosts() {
+		text, err := os.ReadFile(w.files[h.Name])
+		must.OK(t, err)
+		var first, rest []string
+		for line := range strings.Lines(string(text)) {
+			key, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+			if slices.Contains([]string{"command", "user", "working_dir", "env", "ready"}, key) {
+				first = append(first, "    "+line)
+			} else {
+				rest = append(rest, line)
+			}
+		}
+		at := slices.IndexFunc(rest, func(line string) bool { return strings.Contains(line, "    warm:") })
+		several := append([]string{"    processes:\n      - name: server\n"}, first...)
+		several = append(several, fmt.Sprintf("      - {name: beside, command: [sleep, infinity], working_dir: %s}\n", w.dirs[h]))
+		must.OK(t, os.WriteFile(w.files[h.Name], []byte(strings.Join(slices.Insert(rest, at, several...), "")), 0o644))
+	}
+	only := func(h, other *kit.Host) bool {
+		return len(kit.Processes("sleep", w.dirs[h])) == 1 && len(kit.Processes("sleep", w.dirs[other])) == 0 &&
+			len(kit.Processes("python3", w.dirs[h])) == 1 && len(kit.Processes("python3", w.dirs[other])) == 1
+	}
+	kit.Until(t, soon, "the second process runs on the active node", func() bool { return only(w.a, w.b) || only(w.b, w.a) })
+	active, other := w.a, w.b
+	if !only(w.a, w.b) {
+		active, other = w.b, w.a
+	}
+	w.role(t, active, "active")
+	w.role(t, other, "standby")
+	was := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...)
+	w.order(t, "switchover", w.service)
+	w.v.Served(t, other)
+	w.role(t, active, "standby")
+	kit.Until(t, soon, "it moves with the service", func() bool { return only(other, active) })
+	if now := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...); !slices.Equal(was, now) {
+		t.Errorf("the first ones were not left running: %v, %v", was, now)
+	}
+	kit.Signal(syscall.SIGKILL, kit.Processes("sleep", w.dirs[other])...)
+	kit.Until(t, soon, "the other node has it once it fails", func() bool { return only(active, other) })
+	w.v.Served(t, active)
+}
+
 // What is stopped runs nowhere, and what is drained not there; a changed command is in force on both nodes, and the service stays where it is.
 func TestAWarmProgramStandsByOnlyWhereItMay(t *testing.T) {
-	w := newStanding(t, "warm-http", 0)
+	w := newStanding(t, "warm-http", 0, "interval: 2s", "interval: 300ms")
+	stands := kit.Processes("python3", w.dirs[w.b])
+	if kit.Reached(3*time.Second, func() bool { return !slices.Equal(stands, kit.Processes("python3", w.dirs[w.b])) }) {
+		t.Fatal("what stands by answers 503 to those who ask it to work, and was restarted for that")
+	}
 	run := func(h *kit.Host) bool { return len(kit.Processes("python3", w.dirs[h])) == 1 }
 	if !run(w.a) || !run(w.b) {
 		t.Fatal("it does not stand by")
@@ -150,6 +221,15 @@ func TestAWarmProgramStandsByOnlyWhereItMay(t *testing.T) {
 	w.v.Served(t, active)
 	if now := kit.Processes("python3", w.dirs[active]); len(now) != 1 || slices.Contains(was, now[0]) {
 		t.Errorf("it was not restarted where it is: %v, %v", was, now)
+	}
+	w.role(t, other, "standby")
+	was, stands = kit.Processes("python3", w.dirs[active]), kit.Processes("python3", w.dirs[other])
+	w.order(t, "restart", w.service, "--node", other.Name)
+	if now := kit.Processes("python3", w.dirs[other]); len(now) != 1 || slices.Equal(stands, now) {
+		t.Errorf("what stands by was not restarted: %v, %v", stands, now)
+	}
+	if now := kit.Processes("python3", w.dirs[active]); !slices.Equal(was, now) {
+		t.Errorf("beside it the active one was: %v, %v", was, now)
 	}
 	w.role(t, other, "standby")
 	w.order(t, "switchover", w.service) // it was started by its term, and ceases all the same
