@@ -41,8 +41,9 @@ func (s Service) LacksDevice() error {
 	return nil
 }
 
-// Lacks is why a service could not be started and promoted on this machine now; nil: nothing is known to be missing. Of several programs only
-// the first is looked at: what the others and the service's commands need may be there only once that runs, as a file system that it mounts.
+// Lacks is why a service could not be started and promoted on this machine now; nil: nothing is
+// known to be missing. Of several programs only the first is looked at: what the others and the
+// service's commands need may be there only once that runs, as a file system that it mounts.
 func (s Service) Lacks() error {
 	if len(s.Processes) == 0 || len(s.Processes[0].Command) == 0 {
 		return nil
