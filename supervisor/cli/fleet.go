@@ -21,10 +21,9 @@ func balanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "balance",
 		Short: "Move services until no node has more than its share of them",
-		Long: "Orders switchovers, one at a time, until no node has more than its share of the services that may run there, and those with\n" +
-			"one word (spread) are on different ones. Paused services\n" +
-			"stay, and no service moves to a node that is less preferred (priority) than the one that it is on. It stops at the first that\n" +
-			"fails. Type it again to go on.",
+		Long: "Orders switchovers, one at a time, until no node has more than its share of the services that may run there, and\n" +
+			"those with one word (spread) are on different ones. Paused services stay, and no service moves to a node that is\n" +
+			"less preferred (priority) than the one that it is on. It stops at the first that fails. Type it again to go on.",
 		Example: "  understudy balance --dry-run --zk zk1,zk2,zk3",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -33,7 +32,9 @@ func balanceCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return v.long(cmd.Context(), func(ctx context.Context, c *control.Cluster, limited func(func(context.Context) error) error) error {
+			return v.long(cmd.Context(), func(
+				ctx context.Context, c *control.Cluster, limited func(func(context.Context) error) error,
+			) error {
 				moves, err := c.Balance(ctx)
 				if err != nil {
 					return err
@@ -46,7 +47,9 @@ func balanceCommand() *cobra.Command {
 						continue
 					}
 					if err := limited(func(ctx context.Context) error {
-						_, err := c.Switchover(ctx, control.SwitchoverRequest{Service: m.Service, To: m.To, By: operator(), Tell: func(string) {}})
+						_, err := c.Switchover(ctx, control.SwitchoverRequest{
+							Service: m.Service, To: m.To, By: operator(), Tell: func(string) {},
+						})
 						return err
 					}); err != nil {
 						return fmt.Errorf("%s, after %d of %d moves: %w", m.Service, i, len(moves), aborted(cmd.Context(), err))
@@ -76,18 +79,21 @@ func rollCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "roll [--ssh] -- COMMAND [ARG...]",
 		Short: "Run a command on one node after the other, without their services",
-		Long: "Each node is drained, then COMMAND runs, then the node has to be well for 10 s, and is undrained. Nodes without active services\n" +
-			"come first. COMMAND runs here, with UNDERSTUDY_NODE and UNDERSTUDY_HOST in its environment, or with --ssh on the node's host.\n" +
-			"The first failure ends it, and leaves that node drained. The same command goes on there.",
+		Long: "Each node is drained, then COMMAND runs, then the node has to be well for 10 s, and is undrained. Nodes without\n" +
+			"active services come first. COMMAND runs here, with UNDERSTUDY_NODE and UNDERSTUDY_HOST in its environment, or with\n" +
+			"--ssh on the node's host. The first failure ends it, and leaves that node drained. The same command goes on there.",
 		Example: "  understudy roll --ssh --zk zk1,zk2,zk3 -- 'apt-get -y upgrade'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || cmd.ArgsLenAtDash() != 0 {
 				return usage("which command? as in `%s --ssh -- apt-get -y upgrade`", cmd.CommandPath())
 			}
 			if program := map[bool]string{true: "ssh", false: args[0]}[ssh]; !found(program) {
-				return usage("there is no program %q here: a shell is `-- sh -c '...'`, and with --ssh the command runs on the node", program)
+				return usage("there is no program %q here: a shell is `-- sh -c '...'`, and with --ssh the command runs on the node",
+					program)
 			}
-			return v.long(cmd.Context(), func(ctx context.Context, c *control.Cluster, limited func(func(context.Context) error) error) error {
+			return v.long(cmd.Context(), func(
+				ctx context.Context, c *control.Cluster, limited func(func(context.Context) error) error,
+			) error {
 				r, err := c.BeginRoll(ctx, strings.Join(args, " "), operator(), anew)
 				if err != nil {
 					return err
@@ -111,12 +117,15 @@ func rollCommand() *cobra.Command {
 					fmt.Println(printable.Text("== " + node))
 					drained := false
 					err = limited(func(ctx context.Context) (err error) {
-						drained, err = c.Step(ctx, r, node, operator(), func(ctx context.Context) error { return onNode(ctx, node, host, ssh, args) })
+						drained, err = c.Step(ctx, r, node, operator(), func(ctx context.Context) error {
+							return onNode(ctx, node, host, ssh, args)
+						})
 						return err
 					})
 					switch {
 					case err != nil && drained:
-						return fmt.Errorf("on %s, which stays drained: %w (mend it and type the same again; another command needs --anew)", node, err)
+						return fmt.Errorf("on %s, which stays drained: %w (mend it and type the same again; another command needs --anew)",
+							node, err)
 					case err != nil:
 						return fmt.Errorf("on %s: %w", node, err)
 					}
@@ -160,7 +169,10 @@ func found(program string) bool {
 }
 
 // long is visits for what takes many steps, each of which has the timeout.
-func (v *visit) long(ctx context.Context, do func(ctx context.Context, c *control.Cluster, limited func(func(context.Context) error) error) error) error {
+func (v *visit) long(
+	ctx context.Context,
+	do func(ctx context.Context, c *control.Cluster, limited func(func(context.Context) error) error) error,
+) error {
 	cfg, err := v.election()
 	if err != nil {
 		return err

@@ -97,7 +97,8 @@ func goesOnCommand() *cobra.Command {
 						if s.Warm != nil {
 							kind = "warm"
 						}
-						return fmt.Errorf("%s is "+kind+", and copies cannot be handed over: restart the supervisor instead (systemctl restart understudy)", name)
+						return fmt.Errorf("%s is "+kind+", and copies cannot be handed over: "+
+							"restart the supervisor instead (systemctl restart understudy)", name)
 					}
 				}
 				p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, c.ZooKeeper.Name, servers(c.Config))

@@ -76,7 +76,8 @@ func Root(version, operations string) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(runCommand(version), checkCommand(), importCommand(), statusCommand(), historyCommand(), logsCommand(),
 		explainCommand(operations), switchoverCommand(), pauseCommand(), resumeCommand(), stopCommand(), startCommand(),
-		drainCommand(), undrainCommand(), rollCommand(), balanceCommand(), forgetCommand(), restartCommand(), reloadCommand(), recloneCommand(),
+		drainCommand(), undrainCommand(), rollCommand(), balanceCommand(), forgetCommand(), restartCommand(),
+		reloadCommand(), recloneCommand(),
 		fenceCommand(), devCommand(), demoCommand(), copyCommand(), versionCommand(version), sweepCommand(), reexecCommand(),
 		goesOnCommand(), addressCommand(), mountCommand(), ocfCommand(), undoCommand())
 	root.SetVersionTemplate("{{.Version}}\n")

@@ -80,7 +80,8 @@ func (f *runFlags) holder(ctx context.Context, node, service string) string {
 	}
 	switch v := s.Services[0]; {
 	case v.Active != "" && v.Since != nil:
-		return fmt.Sprintf("it is active on %s, since %s (%s ago)", v.Active, v.Since.Local().Format(time.DateTime), since(v.Since, time.Now()))
+		return fmt.Sprintf("it is active on %s, since %s (%s ago)",
+			v.Active, v.Since.Local().Format(time.DateTime), since(v.Since, time.Now()))
 	case v.Active != "":
 		return "it is active on " + v.Active
 	case v.Lock != "":

@@ -90,8 +90,8 @@ func (process Process) checkTimes(p place, instead string) {
 	checkNotNegative(p.key("ready").key("timeout"), process.Ready.Timeout)
 }
 
-// withAddresses are the members of a service with its addresses before them; of one that runs on every node, behind its first program, which has
-// none until it is promoted.
+// withAddresses are the members of a service with its addresses before them; of one that runs on every node, behind its first program,
+// which has none until it is promoted.
 func (s Service) withAddresses() []Process {
 	var all []Process
 	for _, a := range s.Address {

@@ -77,7 +77,8 @@ func (o *Warm) check(p, service place, w written) {
 		place
 		Order
 	}{{promote, o.Promote}, {demote, o.Demote}} {
-		if s := syscall.Signal(one.Signal); s == syscall.SIGKILL || s == syscall.SIGSTOP || one.Signal != 0 && one.Signal == first.StopSignal {
+		if s := syscall.Signal(one.Signal); s == syscall.SIGKILL || s == syscall.SIGSTOP ||
+			one.Signal != 0 && one.Signal == first.StopSignal {
 			one.key("signal").fault("%v ends or freezes the program: write USR1, or another that it knows", one.Signal)
 		}
 	}
@@ -94,7 +95,8 @@ func (o *Warm) check(p, service place, w written) {
 			"does not go with warm: it is for copies with data of their own, and promotes one of them, too")
 	}
 	if len(w.Processes) > 0 && (first.member() != "" || first.Oneshot || len(first.Undo) > 0) {
-		service.key("processes").item(0).and(p).fault("does not stand by: with warm the first of the processes is the program that does, and the others are started after promote")
+		service.key("processes").item(0).and(p).fault(
+			"does not stand by: with warm the first of the processes is the program that does, and the others are started after promote")
 	}
 }
 

@@ -51,7 +51,9 @@ func (c *Cluster) RepairACL(ctx context.Context) (Repair, error) {
 			continue // an ephemeral that has gone
 		}
 		if err == nil && !slices.Equal(election.Sorted(acl), ours) {
-			if _, err = insist(ctx, "set the ACL of "+path, func() (*zk.Stat, error) { return c.conn.SetACL(path, c.acl, -1) }); err == nil {
+			if _, err = insist(ctx, "set the ACL of "+path, func() (*zk.Stat, error) {
+				return c.conn.SetACL(path, c.acl, -1)
+			}); err == nil {
 				r.Repaired = append(r.Repaired, path)
 			}
 		}

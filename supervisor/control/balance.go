@@ -16,9 +16,9 @@ type Move struct {
 	To      string `json:"to"`
 }
 
-// Balance plans the switchovers after which services with one word (spread) are on different nodes, and no node has more than its share of the
-// active services, as far as these may run elsewhere. A service moves to no node that is less preferred than the one that it is on, so failback
-// moves none back.
+// Balance plans the switchovers after which services with one word (spread) are on different nodes, and no node has more than its share of
+// the active services, as far as these may run elsewhere. A service moves to no node that is less preferred than the one that it is on, so
+// failback moves none back.
 func (c *Cluster) Balance(ctx context.Context) ([]Move, error) {
 	s, err := c.Status(ctx)
 	if err != nil {
@@ -99,7 +99,9 @@ func (p plan) apart() (Move, bool) {
 
 // relieve is a move from the fullest node that can give a service to one with less.
 func (p plan) relieve(share int) (next Move, more bool) {
-	full := slices.SortedFunc(maps.Keys(p.load), func(a, b string) int { return cmp.Or(cmp.Compare(p.load[b], p.load[a]), cmp.Compare(a, b)) })
+	full := slices.SortedFunc(maps.Keys(p.load), func(a, b string) int {
+		return cmp.Or(cmp.Compare(p.load[b], p.load[a]), cmp.Compare(a, b))
+	})
 	for _, from := range full {
 		if more || p.load[from] <= share {
 			break
@@ -116,8 +118,8 @@ func (p plan) relieve(share int) (next Move, more bool) {
 	return next, more
 }
 
-// target is the emptiest node to which a service may move; "": there is none. lighter: it has to have fewer services afterwards than this one
-// has now.
+// target is the emptiest node to which a service may move; "": there is none.
+// lighter: it has to have fewer services afterwards than this one has now.
 func (p plan) target(i int, lighter bool) (to string) {
 	v := p.services[i]
 	if p.moved[v.Service] || v.Paused || v.Handing != nil {

@@ -60,8 +60,8 @@ type confirming struct {
 // ErrEffects says that a record lists what its program did beside its processes, and nobody has looked at that.
 var ErrEffects = errors.New("its record lists what the program did beside its processes")
 
-// Confirmable looks whether there is anything to confirm, as Confirm does, and changes nothing. Pending says so, and look what has to be true
-// besides the death of the program.
+// Confirmable looks whether there is anything to confirm, as Confirm does, and changes nothing. Pending says so, and look what has to be
+// true besides the death of the program.
 func (c *Cluster) Confirmable(ctx context.Context, service, node string) (look []string, pending bool, err error) {
 	if _, err := c.Services(ctx, service); err != nil {
 		return nil, false, err
@@ -142,7 +142,8 @@ func (o confirming) ask(ctx context.Context, trail breadCrumb) (notes []string, 
 	case trail.Agent == "" || o.how.Force:
 		return nil, nil
 	case o.how.Ask == nil:
-		return []string{fmt.Sprintf("the agent of %s at %s was not asked, because this command knows no fencing.agent keys: use --config FILE of a node", trail.Node, trail.Agent)}, nil
+		return []string{fmt.Sprintf("the agent of %s at %s was not asked, because this command knows no fencing.agent keys: "+
+			"use --config FILE of a node", trail.Node, trail.Agent)}, nil
 	}
 	alive, err := o.how.Ask(ctx, trail.BreadCrumb, trail.token)
 	if alive {

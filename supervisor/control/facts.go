@@ -71,7 +71,8 @@ func (s facts) objections(node string) (all []string) {
 		all = append(all, fmt.Sprintf("it is failsafe: a program on %s may run without ZooKeeper, unless that node is off", node))
 	}
 	if s.connected() {
-		all = append(all, fmt.Sprintf("a supervisor of %s is connected (host %s), so that host is not off", node, cmp.Or(s.supervisor().Host, "unknown")))
+		all = append(all,
+			fmt.Sprintf("a supervisor of %s is connected (host %s), so that host is not off", node, cmp.Or(s.supervisor().Host, "unknown")))
 	}
 	return all
 }
@@ -96,10 +97,12 @@ func (o confirming) obstacles(ctx context.Context) (all []string) {
 		return all
 	}
 	for _, name := range names {
-		if n, err := o.read(ctx, election.NodesDir(o.root)+"/"+name); err != nil || n.exists && n.stat.EphemeralOwner == lock.stat.EphemeralOwner {
+		if n, err := o.read(ctx, election.NodesDir(o.root)+"/"+name); err != nil ||
+			n.exists && n.stat.EphemeralOwner == lock.stat.EphemeralOwner {
 			return all
 		}
 	}
 	return append(all, fmt.Sprintf("session %s holds the lock, of node %s, and no supervisor is connected in that session: no node starts "+
-		"before ZooKeeper ends it; if it stays, `understudy status` gives the command that deletes the lock", election.SessionName(lock.stat.EphemeralOwner), cmp.Or(holder.Node, "unknown")))
+		"before ZooKeeper ends it; if it stays, `understudy status` gives the command that deletes the lock",
+		election.SessionName(lock.stat.EphemeralOwner), cmp.Or(holder.Node, "unknown")))
 }

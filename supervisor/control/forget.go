@@ -44,8 +44,8 @@ func (s Status) Forgettable() (all []string) {
 	})...)
 }
 
-// forgetNode removes what of a node outlasts its session: the order that drains it, and the node from the lists of those that are known and of
-// those that have a copy.
+// forgetNode removes what of a node outlasts its session: the order that drains it, and the node from the lists of those that are known and
+// of those that have a copy.
 func (c *Cluster) forgetNode(ctx context.Context, s Status, node string) error {
 	if s.Connected(node) {
 		return refused("%s is connected: stop its supervisor first", node)
@@ -90,7 +90,8 @@ func (c *Cluster) forgetService(ctx context.Context, v ServiceStatus) error {
 		}
 		ops := make([]any, len(paths))
 		for i, path := range paths {
-			if slices.Contains([]string{p.Lock(), p.Crumb()}, path) || slices.Contains([]string{p.Members(), p.Queue(), p.Preferred(), p.Copies()}, parent(path)) {
+			if slices.Contains([]string{p.Lock(), p.Crumb()}, path) ||
+				slices.Contains([]string{p.Members(), p.Queue(), p.Preferred(), p.Copies()}, parent(path)) {
 				return refused("a node has just joined %s", v.Service)
 			}
 			ops[i] = &zk.DeleteRequest{Path: path, Version: -1}
@@ -99,7 +100,8 @@ func (c *Cluster) forgetService(ctx context.Context, v ServiceStatus) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNotEmpty), errors.Is(err, zk.ErrAPIError), lost(err): // it changes, or is gone
+		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNotEmpty), errors.Is(err, zk.ErrAPIError), lost(err):
+			// It changes, or is gone.
 			if here, err := c.read(ctx, p.Dir()); err != nil || !here.exists {
 				return err
 			}

@@ -93,8 +93,9 @@ func chain(service string, written []election.Activation, lock znode, now time.T
 	ran := -1 // the last one whose programs ran
 	for i, w := range written {
 		a := HistoryEntry{
-			Service: service, Node: w.Node, Token: w.Token, Start: w.Start, Started: w.Started, Ready: w.Ready, End: w.End, EndMin: w.EndMin, EndMax: w.EndMax,
-			Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0), Restarts: w.Restarts, DownMs: w.DownMs, Active: w.End == nil && lock.exists && tokenOf(lock) == w.Token,
+			Service: service, Node: w.Node, Token: w.Token, Start: w.Start, Started: w.Started, Ready: w.Ready, End: w.End,
+			EndMin: w.EndMin, EndMax: w.EndMax, Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0), Restarts: w.Restarts,
+			DownMs: w.DownMs, Active: w.End == nil && lock.exists && tokenOf(lock) == w.Token,
 		}
 		if w.End != nil && w.EndMin == nil && w.EndMax == nil && i+1 < len(written) && w.End.Equal(written[i+1].Start) {
 			a.End = nil // the next activation wrote its own start: the end is not known

@@ -31,8 +31,8 @@ type LocalStatus struct {
 	Why     string          // what is to be known besides
 	Token   int64           // of the newest term
 	By      election.Proof  // while it is active: how the previous active was known to be dead
-	// Follows tells, for a replicated service, why nobody who wants that should read from this node's copy; "": it follows the primary, and has
-	// its data.
+	// Follows tells, for a replicated service, why nobody who wants that should
+	// read from this node's copy; "": it follows the primary, and has its data.
 	Follows func(ReadWish) string
 	// Copy tells, for a replicated service, how this node's copy is.
 	Copy func() CopyStatus

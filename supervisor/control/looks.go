@@ -8,8 +8,8 @@ import (
 	"understudy/election"
 )
 
-// looks are what has to be true of a record's effects before an operator confirms the death of its program: at its host, so that a host without
-// power is enough, and elsewhere, since nothing of that ends with the host.
+// looks are what has to be true of a record's effects before an operator confirms the death of its program: at its host, so that a host
+// without power is enough, and elsewhere, since nothing of that ends with the host.
 func looks(e election.Effects) (there, elsewhere []string) {
 	for _, name := range e.Union() {
 		l := e.Look.To(name)

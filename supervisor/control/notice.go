@@ -80,8 +80,8 @@ func (n *Notifier) changed(v ServiceStatus, was told, now time.Time) (e Event, y
 	return Event{Service: v.Service, Event: verdict.String(), Node: v.Active, Text: v.Service + ": " + words}, true
 }
 
-// takeover is the newest activation if people have not been told of it. over: there is nothing more to wait for; it is ready. yes: nobody had
-// ordered it.
+// takeover is the newest activation if people have not been told of it. over:
+// there is nothing more to wait for; it is ready. yes: nobody had ordered it.
 func (c *Cluster) takeover(ctx context.Context, v ServiceStatus, was told) (e Event, yes, over bool, err error) {
 	entries, err := activations(ctx, c.znodes, v.Service)
 	if err != nil {
@@ -97,7 +97,8 @@ func (c *Cluster) takeover(ctx context.Context, v ServiceStatus, was told) (e Ev
 			if ended == nil || !yes {
 				return e, false, true, nil
 			}
-			text := fmt.Sprintf("%s: %s has taken over from %s (%s), nothing ran for %s", v.Service, a.Node, ended.Node, cmp.Or(string(ended.Reason), "no word of its end"), a.gap())
+			text := fmt.Sprintf("%s: %s has taken over from %s (%s), nothing ran for %s",
+				v.Service, a.Node, ended.Node, cmp.Or(string(ended.Reason), "no word of its end"), a.gap())
 			return Event{Service: v.Service, Event: "takeover", Node: a.Node, Text: text, Activation: a, Ended: ended}, true, true, nil
 		case a.Token >= was.Token:
 			yes = yes || !a.Reason.Planned()

@@ -14,8 +14,8 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Notifier tells people what happens to the services of a cluster. Of all that run, one is on duty. What is told stands in ZooKeeper before it
-// is sent, and is taken from there after: if the sender dies between, the next one on duty sends it again.
+// Notifier tells people what happens to the services of a cluster. Of all that run, one is on duty. What is told stands in ZooKeeper before
+// it is sent, and is taken from there after: if the sender dies between, the next one on duty sends it again.
 type Notifier struct {
 	Cluster *SharedCluster // its own
 	Root    string

@@ -35,8 +35,10 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 	case err == nil && !paused && found.Stopped:
 		return false, refused("%s is %s: `understudy start %s`", service, found.Words(), service)
 	case err == nil && !changed && paused && !found.Paused:
-		return false, refused("%s has ordered that %s give %s to %s, and a pause now could leave no node active: pause it when that is done, after %v at the latest",
-			handing.By, handing.From, service, cmp.Or(handing.To, "the first node that can"), time.Until(handing.Deadline).Round(time.Second))
+		return false, refused("%s has ordered that %s give %s to %s, and a pause now could leave no node active: "+
+			"pause it when that is done, after %v at the latest",
+			handing.By, handing.From, service, cmp.Or(handing.To, "the first node that can"),
+			time.Until(handing.Deadline).Round(time.Second))
 	}
 	return changed, err
 }
@@ -96,8 +98,8 @@ func (s ServiceStatus) wants() string {
 // ErrFailed says that a reload did harm.
 var ErrFailed = errors.New("reload")
 
-// Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done. A primary gives the lock
-// back for that, as what is started is compared with the other copies.
+// Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done. A primary gives the
+// lock back for that, as what is started is compared with the other copies.
 func (c *Cluster) Restart(ctx context.Context, service, by string) error {
 	return c.orderActive(ctx, service, by, true, func(o *election.Control) **election.Order { return &o.Restart })
 }
@@ -108,7 +110,9 @@ func (c *Cluster) Reload(ctx context.Context, service, by string) error {
 }
 
 // orderActive orders something of the active node, and waits until it is done.
-func (c *Cluster) orderActive(ctx context.Context, service, by string, restart bool, field func(*election.Control) **election.Order) (err error) {
+func (c *Cluster) orderActive(
+	ctx context.Context, service, by string, restart bool, field func(*election.Control) **election.Order,
+) (err error) {
 	v, err := c.one(ctx, service)
 	if err != nil {
 		return err

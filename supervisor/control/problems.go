@@ -83,12 +83,14 @@ func problemsOf(v ServiceStatus, now time.Time) []Problem {
 	}
 	for _, node := range slices.Sorted(maps.Keys(v.Told)) {
 		if why := v.Told[node].Doubt; why != "" {
-			problems = append(problems, Problem{Level: Warning, Node: node, What: fmt.Sprintf("The config of %s may lose data: %s.", node, why)})
+			problems = append(problems,
+				Problem{Level: Warning, Node: node, What: fmt.Sprintf("The config of %s may lose data: %s.", node, why)})
 		}
 	}
 	if h := v.Handing; h != nil {
 		problems = append(problems, Problem{
-			Level: Warning, What: fmt.Sprintf("%s has ordered a switchover from %s to %s.", h.By, h.From, cmp.Or(h.To, "the first node that can take it")),
+			Level: Warning, What: fmt.Sprintf("%s has ordered a switchover from %s to %s.",
+				h.By, h.From, cmp.Or(h.To, "the first node that can take it")),
 		})
 	}
 	return problems
@@ -145,9 +147,12 @@ func whole(v ServiceStatus) (problems []Problem) {
 	case !able && !v.Paused && len(v.Gone) > 0:
 		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. %s.", v.Active, areGone(v.Gone)), "", Remedy{})
 	case !able && !v.Paused && len(v.Members) > 1:
-		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. None of the other nodes can take it now.", v.Active), "", Remedy{})
+		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. None of the other nodes can take it now.", v.Active),
+			"", Remedy{})
 	case !able && !v.Paused && v.FromFile:
-		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. Start understudy on another host with the same config.", v.Active), "", Remedy{})
+		add(Warning,
+			fmt.Sprintf("No standby: a failure of %s would stop it. Start understudy on another host with the same config.", v.Active),
+			"", Remedy{})
 	case !able && !v.Paused:
 		do := remedy("understudy run", "--service", v.Service, "--node", "NODE")
 		do.Wraps = "COMMAND"
@@ -183,7 +188,8 @@ func unwell(v ServiceStatus, m MemberStatus, now time.Time) (Problem, bool) {
 		f.Level, f.What = Warning, m.Node+" cannot take it"+because(m)+"."
 	case m.Restarts > 0 && m.Exited != nil && now.Sub(*m.Exited) < lately:
 		f.Level = Warning
-		f.What = fmt.Sprintf("%s: the program was restarted %s, last%s, after: %s.", m.Node, times(m.Restarts), agoWords(m.Exited, now), m.Exit)
+		f.What = fmt.Sprintf("%s: the program was restarted %s, last%s, after: %s.",
+			m.Node, times(m.Restarts), agoWords(m.Exited, now), m.Exit)
 		f.Hint, f.Do = output(v, m)
 	default:
 		return f, false
@@ -233,15 +239,16 @@ func unfenced(v ServiceStatus) Problem {
 		Level: Fault, Do: remedy("understudy fence confirm", "", v.Service, "--node", f.Node),
 		Hint: f.check() + ". Then:",
 	}
+	last := host + " was active last, and its program may still run. The node that is active next makes sure first that it is dead."
 	switch {
 	case v.Paused:
-		return Problem{Level: Warning, What: fmt.Sprintf("%s was active last, and its program may still run. The node that is active next makes sure first that it is dead.", host)}
+		return Problem{Level: Warning, What: last}
 	case f.By != "":
 		problem.What = fmt.Sprintf("%s takes over from %s, and starts nothing before the program there is known to be dead.", f.By, host)
 	case len(v.Members) > 0:
 		problem.What = fmt.Sprintf("DOWN: the program may still run on %s, and no node has proved that it is dead.", host)
 	default:
-		return Problem{Level: Warning, What: fmt.Sprintf("%s was active last, and its program may still run. The node that is active next makes sure first that it is dead.", host)}
+		return Problem{Level: Warning, What: last}
 	}
 	return problem
 }

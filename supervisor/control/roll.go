@@ -43,7 +43,8 @@ func (c *Cluster) BeginRoll(ctx context.Context, command, by string, anew bool) 
 	var r Roll
 	if z.exists && json.Unmarshal(z.data, &r) == nil && !anew {
 		if r.Command != command {
-			return nil, refused("the roll of `%s` is not finished (done: %s): the same command goes on with it, --anew begins this one", r.Command, cmp.Or(strings.Join(r.Done, ", "), "none"))
+			return nil, refused("the roll of `%s` is not finished (done: %s): the same command goes on with it, --anew begins this one",
+				r.Command, cmp.Or(strings.Join(r.Done, ", "), "none"))
 		}
 		return &r, nil
 	}
@@ -73,8 +74,8 @@ func (c *Cluster) EndRoll(ctx context.Context) error {
 	return err
 }
 
-// Next is the node that a roll has to take next, and its host: where it was broken off, else one with the fewest active services. Others, which
-// are drained by somebody else, or gone, are left out.
+// Next is the node that a roll has to take next, and its host: where it was broken off, else one with the fewest active services. Others,
+// which are drained by somebody else, or gone, are left out.
 func (r *Roll) Next(s Status) (node, host string, others []string) {
 	hosts, least := map[string]string{}, 0
 	for _, n := range s.Nodes {

@@ -7,8 +7,8 @@ import (
 	"understudy/election"
 )
 
-// SharedCluster reaches a cluster for many, and for long: readings go over one connection, which is made when it is needed and given up when it
-// fails. Orders that wait for their outcome have a connection each, so that nobody else waits for them.
+// SharedCluster reaches a cluster for many, and for long: readings go over one connection, which is made when it is needed and given up
+// when it fails. Orders that wait for their outcome have a connection each, so that nobody else waits for them.
 type SharedCluster struct {
 	cfg     election.Config
 	mu      chan struct{} // capacity 1: held while cluster is used

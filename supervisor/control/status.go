@@ -164,7 +164,8 @@ func (c *Cluster) Status(ctx context.Context, asked ...string) (Status, error) {
 	}
 	for i := range s.Nodes {
 		if s.Nodes[i].Silent = silent(s.Nodes, i); s.Nodes[i].Silent {
-			s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, "its session has sent no heartbeat for two leases, but ZooKeeper keeps it; if a service comes back from it again and again, delete its mark in preferred/ of that service")
+			s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, "its session has sent no heartbeat for two leases, but ZooKeeper keeps it; "+
+				"if a service comes back from it again and again, delete its mark in preferred/ of that service")
 		}
 	}
 	if differ := unlike(s.Nodes); differ != "" {
@@ -273,7 +274,8 @@ func describe(name string, lock, crumb znode, members []MemberStatus) ServiceSta
 		case s.Fencing != nil:
 			role = election.RoleFencing
 		}
-		s.Members = append(s.Members, MemberStatus{Node: s.Lock, Host: holder.Host, Role: role, Health: election.HealthUnknown, Since: when(holder.Since)})
+		s.Members = append(s.Members,
+			MemberStatus{Node: s.Lock, Host: holder.Host, Role: role, Health: election.HealthUnknown, Since: when(holder.Since)})
 	}
 	for i := range s.Members {
 		s.Members[i].since(s)
@@ -330,8 +332,9 @@ func (b breadCrumb) writtenBy(held znode) bool {
 func parseMember(name string, z znode) MemberStatus {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(z.data, &m)
-	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Cause: m.Cause, Never: m.Never, Logs: m.Logs, Spread: m.Spread,
-		Warm: m.Warm, Restarts: m.Restarts, Exit: m.Exit, Exited: m.Exited, Retry: m.Retry, Demoted: m.Demoted != nil}
+	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token,
+		Cause: m.Cause, Never: m.Never, Logs: m.Logs, Spread: m.Spread, Warm: m.Warm, Restarts: m.Restarts,
+		Exit: m.Exit, Exited: m.Exited, Retry: m.Retry, Demoted: m.Demoted != nil}
 }
 
 func parseNode(name string, z znode) NodeStatus {

@@ -102,7 +102,8 @@ func begins(h SwitchoverRequest, copies map[string]election.CopyReport, first bo
 	case copies == nil:
 		return refused("%s is not replicated: --first is for the first promotion of a copy", h.Service)
 	case !first:
-		return refused("a copy of %s was promoted before: --first is for the first promotion (--force promotes NODE whatever data it has)", h.Service)
+		return refused("a copy of %s was promoted before: --first is for the first promotion (--force promotes NODE whatever data it has)",
+			h.Service)
 	case mine == nil || *mine != 0:
 		return nil
 	}
@@ -241,7 +242,9 @@ func (c *Cluster) Switchover(ctx context.Context, h SwitchoverRequest) (to strin
 		if paused = o.Paused; paused { // since it was looked at: it would be followed when that ends, whenever that is
 			return o, false
 		}
-		o.Switchover = &election.Switchover{Order: order, From: before.Active, To: h.To, Force: h.Force || h.First, Deadline: deadline.UTC()}
+		o.Switchover = &election.Switchover{
+			Order: order, From: before.Active, To: h.To, Force: h.Force || h.First, Deadline: deadline.UTC(),
+		}
 		return o, true
 	})
 	defer takeBack(ctx, c.znodes, h.Service, order.ID) // also when another became active before it was written
@@ -337,8 +340,7 @@ func (f *following) sees(v ServiceStatus) (done bool, err error) {
 
 // cutOff is why a question to ZooKeeper failed. One that the end of the wait has cut off tells nothing of the server.
 func cutOff(ctx context.Context, asked time.Time, err error) error {
-	const patience = time.Second
-	if ctx.Err() != nil && time.Since(asked) < patience {
+	if ctx.Err() != nil && time.Since(asked) < time.Second {
 		return context.Cause(ctx)
 	}
 	return err
@@ -349,10 +351,8 @@ func late(err error, told string) error { return fmt.Errorf("%s: %w", told, err)
 
 // member is what a node says of itself; one of which nothing is known has its name only.
 func member(v ServiceStatus, node string) MemberStatus {
-	for _, m := range v.Members {
-		if m.Node == node {
-			return m
-		}
+	if i := slices.IndexFunc(v.Members, func(m MemberStatus) bool { return m.Node == node }); i >= 0 {
+		return v.Members[i]
 	}
 	return MemberStatus{Node: node}
 }

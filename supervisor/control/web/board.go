@@ -30,7 +30,10 @@ type Board struct {
 
 // NewBoard makes an empty one. now is the clock that leases are told on.
 func NewBoard(now func() time.Duration) *Board {
-	return &Board{now: now, metrics: newMetrics(), services: map[string]control.LocalStatus{}, claimed: map[string]time.Time{}, shown: map[string]bool{}, onChange: make(chan struct{})}
+	return &Board{
+		now: now, metrics: newMetrics(), services: map[string]control.LocalStatus{}, claimed: map[string]time.Time{},
+		shown: map[string]bool{}, onChange: make(chan struct{}),
+	}
 }
 
 // Lease takes how far the lease reaches.
@@ -196,11 +199,15 @@ func (b *Board) Local() (l Local, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.leftLocked()
-	l = Local{Session: b.lease.Session, LeaseMs: left.Milliseconds(), Failsafe: b.lease.Held && left > 0, Fault: b.fault, Warnings: append([]string{}, b.warnings...), Services: []LocalService{}}
+	l = Local{
+		Session: b.lease.Session, LeaseMs: left.Milliseconds(), Failsafe: b.lease.Held && left > 0, Fault: b.fault,
+		Warnings: append([]string{}, b.warnings...), Services: []LocalService{},
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.services)) {
 		s := b.services[name]
 		v := LocalService{
-			Service: name, Role: s.Role, Reason: s.Reason, Ready: s.Ready, Serving: idle(s, left) == "", Health: s.Health, Why: s.Why, Token: s.Token,
+			Service: name, Role: s.Role, Reason: s.Reason, Ready: s.Ready, Serving: idle(s, left) == "",
+			Health: s.Health, Why: s.Why, Token: s.Token,
 		}
 		if !s.Since.IsZero() {
 			v.Since = &s.Since

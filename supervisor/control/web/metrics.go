@@ -46,10 +46,13 @@ func newMetrics() *metrics {
 		handovers: counter("handovers_total",
 			"Times that the service became active on this node after an activation that ended as planned, by how that ended.",
 			"service", "reason"),
-		ends:     counter("activations_ended_total", "Times that the service stopped being active on this node, by the reason.", "service", "reason"),
-		restarts: counter("restarts_total", "Times that the service's programs were started again on this node after their end.", "service"),
+		ends: counter("activations_ended_total", "Times that the service stopped being active on this node, by the reason.",
+			"service", "reason"),
+		restarts: counter("restarts_total", "Times that the service's programs were started again on this node after their end.",
+			"service"),
 		claims: counter("address_claims_total",
-			"Times that another machine claimed an address of the service while it was set on this node, at most one in ten seconds for each address.", "service"),
+			"Times that another machine claimed an address of the service while it was set on this node, "+
+				"at most one in ten seconds for each address.", "service"),
 		takeover: histogram("takeover_seconds", "From finding the lock free to being active, fencing included, on this node.", "service"),
 		gap: histogram("gap_seconds",
 			"From the last proof that the previous program ran to the service being ready on this node, as in the history.", "service"),
@@ -67,8 +70,8 @@ func newMetrics() *metrics {
 	for _, reason := range []string{"busy", "unknown host", "wrong token"} {
 		m.unserved.WithLabelValues(reason)
 	}
-	m.registry.MustRegister(m.failovers, m.handovers, m.ends, m.restarts, m.claims, m.takeover, m.gap, m.fenced, m.heartbeat, m.evicted, m.unserved,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.failovers, m.handovers, m.ends, m.restarts, m.claims, m.takeover, m.gap, m.fenced,
+		m.heartbeat, m.evicted, m.unserved, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -143,27 +146,34 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	roleDesc     = desc("role", "1 for the role that the service has on this node, 0 for the others.", "service", "role")
-	healthDesc   = desc("healthy", "1 while the service is active on this node, ready and not failing; else 0.", "service")
-	ableDesc     = desc("can_take_over", "1 while the service stands by on this node and nothing keeps it from starting here; else 0.", "service")
-	tokenDesc    = desc("token", "The token of the newest activation on this node; 0 before the first.", "service")
-	sinceDesc    = desc("role_since_timestamp_seconds", "When the service took its role on this node, in seconds since 1970.", "service")
-	copyDesc     = desc("copy_role", "1 for what this node's copy of a replicated service is, 0 for what else it could be.", "service", "role")
-	dataDesc     = desc("copy_promotion", "The token of the newest promotion whose data this node's copy has; 0: of none.", "service")
-	farDesc      = desc("copy_position", "The newest position of this node's copy.", "service")
-	askedDesc    = desc("copy_position_age_seconds", "How long ago this node's copy reported that position.", "service")
-	seesDesc     = desc("copy_reaches_primary", "1 while this node reaches the primary from outside, 0 while it does not; missing where it cannot tell.", "service")
+	roleDesc   = desc("role", "1 for the role that the service has on this node, 0 for the others.", "service", "role")
+	healthDesc = desc("healthy", "1 while the service is active on this node, ready and not failing; else 0.", "service")
+	ableDesc   = desc("can_take_over", "1 while the service stands by on this node and nothing keeps it from starting here; else 0.",
+		"service")
+	tokenDesc = desc("token", "The token of the newest activation on this node; 0 before the first.", "service")
+	sinceDesc = desc("role_since_timestamp_seconds", "When the service took its role on this node, in seconds since 1970.", "service")
+	copyDesc  = desc("copy_role", "1 for what this node's copy of a replicated service is, 0 for what else it could be.",
+		"service", "role")
+	dataDesc  = desc("copy_promotion", "The token of the newest promotion whose data this node's copy has; 0: of none.", "service")
+	farDesc   = desc("copy_position", "The newest position of this node's copy.", "service")
+	askedDesc = desc("copy_position_age_seconds", "How long ago this node's copy reported that position.", "service")
+	seesDesc  = desc("copy_reaches_primary",
+		"1 while this node reaches the primary from outside, 0 while it does not; missing where it cannot tell.", "service")
 	leaseDesc    = desc("lease_remaining_seconds", "How long the lease lasts if no further heartbeat is acknowledged; 0 without one.")
 	sessionDesc  = desc("session", "1 while there is a session with ZooKeeper and its lease lasts.")
 	heldDesc     = desc("failsafe", "1 while ZooKeeper is gone and the lease goes by the promises of all other members.")
 	faultDesc    = desc("config_fault", "1 while a changed config is not taken up.")
 	watchdogDesc = desc("watchdog_armed", "1 while the watchdog resets this machine unless it is fed.", "device", "mode")
-	nodeDesc     = desc("node_connected", "1 for each known node that is connected to ZooKeeper, 0 for one that is gone, as this node sees it.", "node")
-	buildDesc    = desc("build_info", "Always 1.", "version", "go", "node")
+	nodeDesc     = desc("node_connected",
+		"1 for each known node that is connected to ZooKeeper, 0 for one that is gone, as this node sees it.", "node")
+	buildDesc = desc("build_info", "Always 1.", "version", "go", "node")
 )
 
 func (g gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{roleDesc, healthDesc, ableDesc, tokenDesc, sinceDesc, copyDesc, dataDesc, farDesc, askedDesc, seesDesc, leaseDesc, sessionDesc, heldDesc, faultDesc, watchdogDesc, nodeDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{
+		roleDesc, healthDesc, ableDesc, tokenDesc, sinceDesc, copyDesc, dataDesc, farDesc, askedDesc, seesDesc, leaseDesc, sessionDesc,
+		heldDesc, faultDesc, watchdogDesc, nodeDesc, buildDesc,
+	} {
 		c <- d
 	}
 }

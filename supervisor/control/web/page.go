@@ -44,10 +44,15 @@ func newPage() page {
 // words are those of the cluster that the page decides by, as a constant of its script.
 func words() string {
 	text, err := json.Marshal(map[string]any{
-		"role":   map[string]election.Role{"standby": election.RoleStandby, "active": election.RoleActive, "stopping": election.RoleStopping},
-		"health": map[string]election.Health{"ok": election.HealthOK, "starting": election.HealthStarting, "unknown": election.HealthUnknown},
+		"role": map[string]election.Role{
+			"standby": election.RoleStandby, "active": election.RoleActive, "stopping": election.RoleStopping,
+		},
+		"health": map[string]election.Health{
+			"ok": election.HealthOK, "starting": election.HealthStarting, "unknown": election.HealthUnknown,
+		},
 		"signs": map[election.Role]string{
-			election.RoleActive: "●", election.RoleStandby: "○", election.RoleClaiming: "◔", election.RoleFencing: "✕", election.RoleStopping: "◐",
+			election.RoleActive: "●", election.RoleStandby: "○", election.RoleClaiming: "◔",
+			election.RoleFencing: "✕", election.RoleStopping: "◐",
 			election.RoleFailed: "▲", election.RolePaused: "‖", election.RoleOffline: "–",
 		},
 		"paused":       election.RolePaused,

@@ -61,7 +61,7 @@ var sabotagesOfCopies = []sabotage{
 		copies, demotions[0], demotions[1],
 	}},
 	{"set the address of a promoted copy for a follower", []change{
-		{"supervisor/config/members.go", "s.Processes, s.Hooks = s.Processes[:1], Hooks{}", "s.Processes, s.Hooks = s.Processes[:], Hooks{}"},
+		{"supervisor/config/members.go", "s.Processes[:1], Hooks{}", "s.Processes[:], Hooks{}"},
 		copies, effects,
 	}},
 	{"demote a copy whose address is still there", []change{
