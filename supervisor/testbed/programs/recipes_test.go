@@ -1,13 +1,18 @@
 package programs
 
 import (
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
@@ -121,6 +126,35 @@ func TestTheAddressOfAPrometheusPairIsWhereOneIsReady(t *testing.T) {
 	s.role(t, s.b, "active")
 	answers()
 	serve(s.a)
+	s.role(t, s.a, "standby")
+}
+
+// A host whose disk is full loses the service, is not fit while it is, and is afterwards.
+func TestAFullDiskMovesAService(t *testing.T) {
+	s, _ := recipe(t, "uploads", "dd", "/usr/bin/python3")
+	dirs := map[*kit.Host]string{}
+	for _, h := range s.hosts() {
+		dirs[h] = kit.Open(t, t.TempDir())
+		must.OK(t, unix.Mount("disk", dirs[h], "tmpfs", 0, "size=1m"))
+		t.Cleanup(func() { must.OK(t, unix.Unmount(dirs[h], unix.MNT_DETACH)) })
+		s.example(t, h, "disk.yaml", "  uploads:", "  "+s.service+":", "/srv/uploads", dirs[h], "interval: 5s", "interval: 1s")
+	}
+	s.start(t, s.a)
+	s.role(t, s.a, "active")
+	s.start(t, s.b)
+	s.role(t, s.b, "standby")
+	full, err := os.Create(filepath.Join(dirs[s.a], "full"))
+	must.OK(t, err)
+	if _, err := io.CopyN(full, rand.Reader, 1<<21); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	must.OK(t, full.Close())
+	s.role(t, s.b, "active")
+	kit.Until(t, soon, "a, whose disk is full, is not fit", func() bool {
+		m, ok := s.Member(s.service, "a")
+		return ok && (m.Health == "unfit" || m.Health == "failed")
+	})
+	must.OK(t, os.Remove(full.Name()))
 	s.role(t, s.a, "standby")
 }
 
