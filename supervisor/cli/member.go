@@ -24,7 +24,7 @@ func failed(ctx context.Context, err error, code int) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	_ = sayLast(notify.Why + "=" + oneLine(err)) // the exit code counts
+	_ = sayLast(notify.Why+"="+oneLine(err), heardWithin) // the exit code counts
 	return memberError{err, code}
 }
 
@@ -50,8 +50,8 @@ func say(what string) error {
 	return err
 }
 
-// sayLast is say, and waits until it is read: this program is about to end, and its end would be seen first.
-func sayLast(what string) error {
+// sayLast is say, and waits until it is read, for so long at most: this program is about to end, and its end would be seen first.
+func sayLast(what string, within time.Duration) error {
 	conn, err := supervisorsSocket()
 	if conn == nil {
 		return err
@@ -67,7 +67,7 @@ func sayLast(what string) error {
 	}
 	_ = w.Close()
 	if err == nil {
-		_ = r.SetReadDeadline(time.Now().Add(heardWithin))
+		_ = r.SetReadDeadline(time.Now().Add(within))
 		_, _ = r.Read(make([]byte, 1))
 	}
 	return err

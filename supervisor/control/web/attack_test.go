@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"understudy/supervisor/control"
@@ -88,6 +89,7 @@ func TestAFloodOfConnectionsShutsNobodyOut(t *testing.T) {
 				if lost > 0 {
 					b.Errorf("%s, from %d addresses: %d checks were not answered", way, addresses, lost)
 				}
+				synctest.Wait()
 				if n := strings.Count(b.log.String(), "too many HTTP"); n == 0 || n > 10 {
 					b.Errorf("%d lines in the log", n)
 				}
