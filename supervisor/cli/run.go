@@ -111,6 +111,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	conf.Services = services(c, f.command.once, keys)
 	var wait *lockWait
 	if len(args) > 0 {
+		conf.Services[0].Hold = f.command.hold
 		if wait = f.command.waits(handover != nil); wait != nil {
 			conf.Services[0].Wait = wait.Patience
 		}

@@ -33,7 +33,7 @@ type commandFlags struct {
 	stopSignal string
 	agent      config.Agent
 	once       bool
-	wait       time.Duration
+	hold, wait time.Duration
 }
 
 // loaded is the config of a run.
@@ -88,6 +88,8 @@ func (f *commandFlags) register() {
 		"race (every standby watches the lock) or queue (first come, first served)")
 	flags.StringVar((*string)(&s.Contain), "contain", string(s.Contain), "how to contain the process tree: auto, cgroup, pidns or strict")
 	flags.BoolVar(&f.once, "once", false, "end when the program ends, with its exit code")
+	flags.DurationVar(&f.hold, "hold", 0,
+		"with --once, how long the lock is kept after the program's end, so that no node runs the same job again")
 	flags.DurationVar(&f.wait, "wait", 0,
 		"end with code 75 unless this node gets the lock within this time; 0: after one attempt (default: wait until it comes)")
 	flags.StringVar(&f.agent.SecretFile, "agent-secret", "",
@@ -130,7 +132,7 @@ func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
 	})
 	switch given {
 	case "":
-	case "once", "wait":
+	case "once", "hold", "wait":
 		return loaded{}, usage("--%s goes with a COMMAND", given)
 	default:
 		return loaded{}, usage("--%s goes with a COMMAND; in a config file it is a key", given)

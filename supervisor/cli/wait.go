@@ -103,6 +103,10 @@ func (f *commandFlags) together() error {
 		return usage("--once ends when the command ends, so it does not go with --restart always: leave one of them out")
 	case f.wait < 0:
 		return usage("--wait: %v is less than zero", f.wait)
+	case f.hold < 0:
+		return usage("--hold: %v is less than zero", f.hold)
+	case f.hold > 0 && !f.once:
+		return usage("--hold goes with --once: it keeps the lock after the end of a program that runs once")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
 )
 
 // MomentCrashed is another moment, in the file that logs it: docs/operations.md has that line.
@@ -32,6 +33,9 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	switch {
 	case ended != nil && v.conf.Once:
 		v.finished = &ended.Status
+		if t.term.run.delay = v.conf.Hold; v.conf.Hold > 0 {
+			return role.Event{Kind: role.Again}
+		}
 		return role.Event{Kind: role.RanOnce}
 	case unstarted != nil && v.conf.Once:
 		v.finished = &child.ExitStatus{Code: 127}
@@ -169,9 +173,13 @@ func (v *Service) giveUp(why string) {
 	v.log.Warn("giving the service to another node", "why", why)
 }
 
-// Wait waits before the next run, while no program runs. Every cause that may end a term ends the wait.
+// Wait waits before the next run, or before the end of what ran once, while no program runs. Every cause that may end a term ends the wait.
 func (t *stay) Wait(ctx context.Context) role.Event {
 	v := t.v
+	if v.finished != nil {
+		wait.For(ctx, t.term.run.delay)
+		return role.Event{Kind: role.RanOnce}
+	}
 	after := time.NewTimer(t.term.run.delay)
 	defer after.Stop()
 	start := role.Event{Kind: role.Waited}

@@ -2,11 +2,13 @@ package service
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -74,6 +76,30 @@ func TestAnEndThatNobodyOrderedIsAWarning(t *testing.T) {
 	if r.term.ended(); log.String() != "[INFO]  program exited: service=db status=\"exit code 0\"\n" {
 		t.Errorf("a command that was to run once: %s", &log)
 	}
+	if e := r.Judge(t.Context()); e.Kind != role.RanOnce || v.Finished() == nil {
+		t.Errorf("once it has run: %v", e.Kind)
+	}
+}
+
+// What ran once may keep its lock for a while. Whatever ends that wait, it does not run again.
+func TestWhatRanOnceKeepsItsLockForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := made(t, Conf{Once: true, Hold: time.Minute}, nil)
+		r := v.testStay(t.Context(), Session{}, &endingTree{})
+		r.term.run.why = &unit.Ended{Status: child.ExitStatus{Code: 7}}
+		if e := r.Judge(t.Context()); e.Kind != role.Again || v.Finished().Code != 7 {
+			t.Fatalf("%v", e.Kind)
+		}
+		began := time.Now()
+		if e := r.Wait(t.Context()); e.Kind != role.RanOnce || time.Since(began) != time.Minute {
+			t.Errorf("%v after %v", e.Kind, time.Since(began))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if e := r.Wait(ctx); e.Kind != role.RanOnce || time.Since(began) != time.Minute {
+			t.Errorf("asked to stop meanwhile: %v after %v", e.Kind, time.Since(began))
+		}
+	})
 }
 
 // What is logged of the next start decides nothing: Judge counts.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -27,6 +28,7 @@ type Conf struct {
 	Name  string
 	Fence []fencing.Step // its Fencing.Methods, with this node's keys
 	Once  bool           // the command's own end ends the service here
+	Hold  time.Duration  // how long after that the lock is kept
 	Wait  *Patience      // for the lock; nil: without end
 }
 

@@ -371,7 +371,7 @@ func stepEnding(s State, e Event) (State, bool) {
 		case Done, Failed, HookFailed:
 			return s.end(e.Kind, GiveUp, false), true
 		case RanOnce:
-			return s.end(e.Kind, Leave, false), s.Place == Judging
+			return s.end(e.Kind, Leave, false), true
 		case Yielded:
 			return s.end(e.Kind, Home, false), s.Place == Judging
 		case SwitchAsked, StopOrdered, PreferredBack:

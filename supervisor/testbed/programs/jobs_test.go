@@ -3,11 +3,11 @@ package programs
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"understudy/packaging/need"
@@ -92,22 +92,22 @@ func cronLine(t *testing.T) string {
 }
 
 // cron runs the recipe's line on a host, as cron does at the same minute on each. What goes to syslog is returned with the exit code.
-func (s *set) cron(t *testing.T, h *kit.Host, job string) func() (out string, code int) {
+func (s *set) cron(t *testing.T, h *kit.Host, job string) (line *os.Process, ends func() (out string, code int)) {
 	t.Helper()
-	line := cronLine(t)
+	text := cronLine(t)
 	for _, swap := range [][2]string{
 		{"understudy run", kit.UnderstudyBinary(t) + " run --node " + h.Name}, {"zk1:2181,zk2:2181,zk3:2181", strings.Join(s.Servers, ",")},
-		{"--root /cron", "--root " + s.root}, {"/usr/local/bin/nightly;", job + ";"}, {"sleep 60", "cat " + job + ".sleep"}, {" | logger -t nightly", ""},
+		{"--root /cron", "--root " + s.root}, {"/usr/local/bin/nightly", job}, {"--hold 1m", "--hold 1h"}, {" | logger -t nightly", ""},
 	} {
-		if strings.Count(line, swap[0]) != 1 {
-			t.Fatalf("the line does not hold %q once: %s", swap[0], line)
+		if strings.Count(text, swap[0]) != 1 {
+			t.Fatalf("the line does not hold %q once: %s", swap[0], text)
 		}
-		line = strings.Replace(line, swap[0], swap[1], 1)
+		text = strings.Replace(text, swap[0], swap[1], 1)
 	}
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	must.OK(t, err)
 	defer log.Close()
-	cmd := h.Command("sh", "-c", "exec "+line)
+	cmd := h.Command("sh", "-c", "exec "+text)
 	cmd.Stdout, cmd.Stderr = log, log
 	must.OK(t, cmd.Start())
 	ended := make(chan struct{})
@@ -119,7 +119,7 @@ func (s *set) cron(t *testing.T, h *kit.Host, job string) func() (out string, co
 		_ = cmd.Process.Kill() // it may have ended
 		<-ended
 	})
-	return func() (string, int) {
+	return cmd.Process, func() (string, int) {
 		t.Helper()
 		kit.Until(t, soon, "the line of "+h.Name+" ends", func() bool {
 			select {
@@ -141,13 +141,13 @@ func TestACronJobRunsOnOneHost(t *testing.T) {
 	dir := kit.Open(t, t.TempDir())
 	job := filepath.Join(dir, "job")
 	must.OK(t, os.WriteFile(job, []byte("#!/bin/sh\necho ran >>"+dir+"/ran\nexit 7\n"), 0o755))
-	must.OK(t, exec.Command("mkfifo", job+".sleep").Run()) // who reads it sleeps until it is written to
-	first := s.cron(t, s.a, job)
+	line, first := s.cron(t, s.a, job)
 	kit.Until(t, soon, "the job has run", func() bool { _, err := os.Stat(dir + "/ran"); return err == nil })
-	if out, code := s.cron(t, s.b, job)(); code != 75 || !strings.Contains(out, "it is active on a") {
+	_, second := s.cron(t, s.b, job)
+	if out, code := second(); code != 75 || !strings.Contains(out, "it is active on a") {
 		t.Errorf("on b: exit code %d: %s", code, out)
 	}
-	must.OK(t, os.WriteFile(job+".sleep", nil, 0))
+	must.OK(t, line.Signal(syscall.SIGTERM)) // in place of waiting for the end of --hold
 	if out, code := first(); code != 7 {
 		t.Errorf("on a: exit code %d: %s", code, out)
 	}
