@@ -33,7 +33,8 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	switch {
 	case ended != nil && v.conf.Once:
 		v.finished = &ended.Status
-		if t.term.run.delay = v.conf.Hold; v.conf.Hold > 0 {
+		t.term.run.delay = v.conf.Hold
+		if t.term.run.delay > 0 {
 			return role.Event{Kind: role.Again}
 		}
 		return role.Event{Kind: role.RanOnce}
