@@ -113,12 +113,12 @@ func (r *Replicated) DoubtfulPositions(copies int) string {
 
 // checkTogether refuses what a replicated service cannot have.
 func (r *Replicated) checkTogether(p, service place, w written) {
+	w.checkFirst(service, p)
 	for _, one := range []struct {
 		key  string
 		has  bool
 		says string
 	}{
-		{"processes", len(w.Processes) > 0, "write the one program with command"},
 		{"election", w.Election == ElectionQueue, "the copy with the newest data is next, so election is race"},
 		{"failback", w.Failback, "`understudy switchover` moves it once the preferred copy has all the data"},
 	} {

@@ -94,9 +94,17 @@ func (o *Warm) check(p, service place, w written) {
 		service.key("replicated").and(p).fault(
 			"does not go with warm: it is for copies with data of their own, and promotes one of them, too")
 	}
-	if len(w.Processes) > 0 && (first.member() != "" || first.Oneshot || len(first.Undo) > 0) {
-		service.key("processes").item(0).and(p).fault(
-			"does not stand by: with warm the first of the processes is the program that does, and the others are started after promote")
+	w.checkFirst(service, p)
+}
+
+// checkFirst refuses a first process that is no program which could run on every node, as a key has it do.
+func (w written) checkFirst(service, key place) {
+	if len(w.Processes) == 0 {
+		return
+	}
+	if first := w.Processes[0]; first.member() != "" || first.Oneshot || len(first.Undo) > 0 {
+		service.key("processes").item(0).and(key).fault(
+			"cannot run on every node, as the first of the processes does here: write the program first")
 	}
 }
 

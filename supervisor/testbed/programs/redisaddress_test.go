@@ -13,14 +13,16 @@ import (
 	"understudy/supervisor/testbed/must"
 )
 
-// P2: the address of a replicated service is on one host at most, and whoever asks there asks the primary.
+// P2: the address of a replicated service is on one host at most, and whoever asks there asks the primary. So is a second process.
 func TestTheAddressOfReplicatedRedisIsThePrimarys(t *testing.T) {
 	r := redisTrio(t)
 	vip := freeAddress(r.a, count.Add(1))
-	for _, file := range r.files {
+	for _, h := range r.hosts {
+		file := r.files[h.Name]
 		text, err := os.ReadFile(file)
 		must.OK(t, err)
-		must.OK(t, os.WriteFile(file, []byte(strings.Replace(string(text), "    stop_timeout:", "    address: "+vip+"\n    stop_timeout:", 1)), 0o644))
+		config := strings.Replace(string(text), "    stop_timeout:", "    address: "+vip+"\n    stop_timeout:", 1)
+		must.OK(t, os.WriteFile(file, []byte(withBeside(config, r.dirs[h.Name])), 0o644))
 	}
 	for i, h := range r.hosts {
 		for _, other := range r.hosts[i+1:] {
@@ -46,6 +48,11 @@ func TestTheAddressOfReplicatedRedisIsThePrimarys(t *testing.T) {
 			t.Errorf("%s: %s is the primary again", what, p.Name)
 		}
 		r.l.Check(t, p.Addr+r.port)
+		kit.Until(t, 2*soon, "what is to run beside the primary runs there alone", func() bool {
+			return len(kit.Processes("sleep", r.dirs[p.Name])) == 1 && !slices.ContainsFunc(r.others(p), func(h *kit.Host) bool {
+				return len(kit.Processes("sleep", r.dirs[h.Name])) > 0
+			})
+		})
 	}
 	another := func(than *kit.Host) {
 		t.Helper()

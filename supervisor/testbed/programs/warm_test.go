@@ -130,25 +130,31 @@ func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
 	}
 }
 
+// withBeside is a config of one service, whose program becomes the first of two processes. The second one only lives.
+func withBeside(text, dir string) string {
+	var first, rest []string
+	for line := range strings.Lines(text) {
+		key, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if strings.HasPrefix(line, "    "+key+":") &&
+			slices.Contains([]string{"command", "user", "group", "umask", "working_dir", "env", "env_file", "limits", "stop_timeout", "ready"}, key) {
+			first = append(first, "    "+line)
+		} else {
+			rest = append(rest, line)
+		}
+	}
+	at := slices.IndexFunc(rest, func(line string) bool { return line == "    warm:\n" || line == "    replicated:\n" })
+	several := append([]string{"    processes:\n      - name: server\n"}, first...)
+	several = append(several, fmt.Sprintf("      - {name: beside, command: [sleep, infinity], working_dir: %s}\n", dir))
+	return strings.Join(slices.Insert(rest, at, several...), "")
+}
+
 // Of several processes the first stands by. The others run where it is promoted, from after that until before it is demoted.
 func TestOnlyTheFirstOfSeveralProcessesStandsBy(t *testing.T) {
 	w := newStanding(t, "warm-http", 0)
 	for _, h := range w.hosts() {
 		text, err := os.ReadFile(w.files[h.Name])
 		must.OK(t, err)
-		var first, rest []string
-		for line := range strings.Lines(string(text)) {
-			key, _, _ := strings.Cut(strings.TrimSpace(line), ":")
-			if slices.Contains([]string{"command", "user", "working_dir", "env", "ready"}, key) {
-				first = append(first, "    "+line)
-			} else {
-				rest = append(rest, line)
-			}
-		}
-		at := slices.IndexFunc(rest, func(line string) bool { return strings.Contains(line, "    warm:") })
-		several := append([]string{"    processes:\n      - name: server\n"}, first...)
-		several = append(several, fmt.Sprintf("      - {name: beside, command: [sleep, infinity], working_dir: %s}\n", w.dirs[h]))
-		must.OK(t, os.WriteFile(w.files[h.Name], []byte(strings.Join(slices.Insert(rest, at, several...), "")), 0o644))
+		must.OK(t, os.WriteFile(w.files[h.Name], []byte(withBeside(string(text), w.dirs[h])), 0o644))
 	}
 	only := func(h, other *kit.Host) bool {
 		return len(kit.Processes("sleep", w.dirs[h])) == 1 && len(kit.Processes("sleep", w.dirs[other])) == 0 &&
