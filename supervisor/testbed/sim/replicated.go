@@ -37,7 +37,7 @@ func (p *Plan) replicate() {
 	if p.Seed%replicatedIn != replicatedFrom {
 		return
 	}
-	p.Replicated, p.Order, p.Failback, p.Programs, p.Drills = true, election.Race, false, 1, false
+	p.Replicated, p.Order, p.Failback, p.Drills = true, election.Race, false, false
 	for i := range p.Episodes {
 		e := &p.Episodes[i]
 		e.Faults = slices.DeleteFunc(e.Faults, func(f Fault) bool {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -104,12 +105,20 @@ func (n *node) services(inc *incarnation) []service.Conf {
 			conf.Hooks.OnActive = config.Hook{Command: []string{activeHook}, Timeout: limit}
 		}
 		p.warm(&conf.Service)
-		if p.copied() { // its effects are behind the copy's program
-			slices.Reverse(conf.Processes)
+		if p.copied() { // all else is behind the copy's program
+			slices.SortStableFunc(conf.Processes, func(a, b config.Process) int { return cmp.Compare(rank(a), rank(b)) })
 		}
 		all = append(all, conf)
 	}
 	return all
+}
+
+// rank is 0 for the program that is a copy where the service has copies.
+func rank(one config.Process) int {
+	if one.Name == mainProgram {
+		return 0
+	}
+	return 1
 }
 
 // publish hands the config to the supervisors that run on some nodes. World.mu is held.

@@ -26,7 +26,6 @@ func (p *Plan) warms() {
 	if r.IntN(2) == 0 {
 		p.Warm.rises = drawn(r, p.Timeout/4)
 	}
-	p.Programs = 1
 	for i := range p.Episodes {
 		e := &p.Episodes[i]
 		e.Faults = slices.DeleteFunc(e.Faults, func(f Fault) bool { return f.Kind == UpgradeSupervisor })
