@@ -22,7 +22,7 @@ func (s *Session) greeted(h handshake) {
 		s.Expire(fmt.Errorf("%w: %w", ErrExpired, otherSession(h.server)))
 		return
 	case known == 0 && h.timeout < s.LeaseLength():
-		s.log.Warn("ZooKeeper grants sessions that are shorter than the lease, so a short outage already moves services: "+
+		s.log.Warn("ZooKeeper grants sessions that are shorter than the lease, so even a short outage moves services: "+
 			"raise maxSessionTimeout there", "granted", h.timeout, "lease", s.LeaseLength().Round(time.Millisecond))
 	}
 	s.identify(h.session, h.password)

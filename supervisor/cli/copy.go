@@ -16,7 +16,7 @@ func copyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "copy FILE",
 		Short: "Copy this binary to FILE: its image has no cp",
-		Long: "Copy this binary to FILE. An init container with Understudy's image brings the binary so into " +
+		Long: "Copy this binary to FILE. An init container with Understudy's image uses this to bring the binary into " +
 			"a pod whose program has an image of\n" +
 			"its own (examples/kubernetes.yml). A FILE that is there is replaced as a whole.",
 		Example: "  understudy copy /shared/understudy",

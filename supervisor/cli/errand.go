@@ -63,7 +63,7 @@ func recloneCommand() *cobra.Command {
 		Long: "NODE's program is stopped, and its `reclone` command replaces its data by the primary's. " +
 			"Then it starts, and follows again.\n" +
 			"The command returns when the copy has the primary's data. " +
-			"If it takes longer than --timeout, a clone that has begun goes on.\n" +
+			"If it takes longer than --timeout, a clone that has begun continues.\n" +
 			"On a terminal you type the node's name again, unless you give --yes.",
 		Example: "  understudy reclone db --node db-2 --timeout 1h --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),

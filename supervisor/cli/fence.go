@@ -117,7 +117,7 @@ func (v *visit) swears(ctx context.Context, service, node string) (sworn bool, e
 	}
 	words := fmt.Sprintf("If the program of %s still runs on %s, two copies will run. ", service, node)
 	if len(look) > 0 {
-		words += "It did more than run, and that outlives it. Look whether it is so that\n  " + strings.Join(look, "\n  ") + "\n" +
+		words += "It did more than run, and that outlives it. Check that\n  " + strings.Join(look, "\n  ") + "\n" +
 			"Type the node's name to confirm that, and that the program is dead: "
 	} else {
 		words += "Type the node's name to confirm that it is dead: "

@@ -49,7 +49,7 @@ func mountCommand() *cobra.Command {
 		return failed(ctx, err, config.ExitUnfit)
 	})
 	add("down", "Unmount it, if it is mounted", exitFailed, func(context.Context) error { return m.Down() })
-	add("watch", "Fail when it is mounted no more", exitFailed, func(ctx context.Context) error {
+	add("watch", "Fail when it is no longer mounted", exitFailed, func(ctx context.Context) error {
 		return failed(ctx, m.Watch(ctx, sayReady), exitFailed)
 	})
 	add("probe", "Fail if this host could not mount it", config.ExitUnfit, func(ctx context.Context) error {

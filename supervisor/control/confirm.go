@@ -95,7 +95,7 @@ func (o confirming) examine(ctx context.Context) (facts facts, trail breadCrumb,
 		err = fmt.Errorf("%w. If %s is still there then, delete that znode by hand", facts.refuse(node, "holds "+path), path)
 	case trail.Leftover.Known && facts.sameMachine() && facts.serves():
 		err = fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor deletes the record itself; "+
-			"to confirm it all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
+			"to confirm it anyway, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
 	}
 	return facts, trail, why, err
 }
@@ -111,7 +111,7 @@ func (o confirming) run(ctx context.Context) (Confirmation, error) {
 			return Confirmation{Why: why}, err
 		}
 		if there, elsewhere := looks(trail.Effects); len(there)+len(elsewhere) > 0 && !o.how.EffectsGone {
-			return Confirmation{}, fmt.Errorf("%w: nothing is done. Look whether it is so that %s. Then add --effects-gone", ErrEffects,
+			return Confirmation{}, fmt.Errorf("%w: nothing is done. Check that %s. Then add --effects-gone", ErrEffects,
 				strings.Join(slices.Concat(there, elsewhere), ", and "))
 		}
 		asked, err := o.ask(ctx, trail)
@@ -147,7 +147,7 @@ func (o confirming) ask(ctx context.Context, trail breadCrumb) (notes []string, 
 	}
 	alive, err := o.how.Ask(ctx, trail.BreadCrumb, trail.token)
 	if alive {
-		return nil, fmt.Errorf("the agent of %s answers: %w. Nothing is done; --force confirms all the same", trail.Node, err)
+		return nil, fmt.Errorf("the agent of %s answers: %w. Nothing is done; --force confirms anyway", trail.Node, err)
 	} else if err != nil {
 		notes = append(notes, fmt.Sprintf("the agent of %s proves nothing: %v", trail.Node, err))
 	}

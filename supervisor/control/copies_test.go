@@ -124,7 +124,7 @@ func TestBeforeTheFirstPromotionStatusShowsWhatEachCopyHas(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for to, want := range map[string]string{
-		"b": "", "a": "the copy on a has no data, and that on b has some (--force promotes it all the same)", "c": "an unknown node",
+		"b": "", "a": "the copy on a has no data, and that on b has some (--force promotes it anyway)", "c": "an unknown node",
 	} {
 		_, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: to, First: true, Tell: func(string) {}})
 		if (err == nil) != (want == "") || to != "c" && err != nil && !strings.Contains(err.Error(), want) {

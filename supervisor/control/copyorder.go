@@ -50,7 +50,7 @@ func (c *Cluster) OrderCopy(ctx context.Context, r CopyRequest) error {
 		return one.Is == CopyFollower && one.Node != r.Node && follows(v, one.Node)
 	}):
 		return refused("only the copy on %s has the data of the primary on %s: until it is cloned, a loss of %s loses all of it "+
-			"(--force orders it all the same)", r.Node, v.Active, v.Active)
+			"(--force orders it anyway)", r.Node, v.Active, v.Active)
 	}
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -109,7 +109,7 @@ func (c *Cluster) copyMeanwhile(ctx context.Context, r CopyRequest) (words strin
 		}
 	}
 	if r.Do == "reclone" {
-		words += " (a clone that has begun goes on)"
+		words += " (a clone that has begun continues)"
 	}
 	return words
 }

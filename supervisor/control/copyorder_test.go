@@ -73,7 +73,7 @@ func TestAnOrderForACopyIsDoneWhenItsNodeHasAnswered(t *testing.T) {
 	brief, enough := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer enough()
 	if err := order(brief, "reclone", "two"); !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "two has not done it yet, its copy is follower") ||
-		!strings.Contains(err.Error(), "(a clone that has begun goes on)") || b.orders("db")["copy"] != nil {
+		!strings.Contains(err.Error(), "(a clone that has begun continues)") || b.orders("db")["copy"] != nil {
 		t.Errorf("%v, %v", err, b.orders("db"))
 	}
 }

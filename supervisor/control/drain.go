@@ -75,7 +75,7 @@ func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving 
 		if stops {
 			then = "what no other node could take stops"
 		}
-		hint := fmt.Sprintf(" (--force drains %s all the same, and %s)", d.Node, then)
+		hint := fmt.Sprintf(" (--force drains %s anyway, and %s)", d.Node, then)
 		if d.Roll {
 			hint = ""
 		}

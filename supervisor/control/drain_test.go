@@ -66,7 +66,7 @@ func TestAPausedServiceIsNotDrainedUnlessForced(t *testing.T) {
 	if _, err := b.c.Pause(t.Context(), "db", true, "me", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "one"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "db is paused by me: `understudy resume db` first (--force drains one all the same, and leaves there what is paused)") {
+	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "one"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "db is paused by me: `understudy resume db` first (--force drains one anyway, and leaves there what is paused)") {
 		t.Error(err)
 	}
 	if changed, _, err := b.c.Drain(t.Context(), Draining{Node: "one", Force: true}); !changed || err != nil {

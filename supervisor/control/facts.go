@@ -50,9 +50,9 @@ func (s facts) sameMachine() bool {
 
 func alive(l election.Leftover) string {
 	if l.Pid == 0 {
-		return fmt.Sprintf("processes of it are alive, by the word of %s", cmp.Or(l.By, "its record"))
+		return fmt.Sprintf("some of its processes are alive, according to %s", cmp.Or(l.By, "its record"))
 	}
-	return fmt.Sprintf("pid %d (%s), state %s, is alive, by the word of %s", l.Pid, l.Program, l.State, cmp.Or(l.By, "its record"))
+	return fmt.Sprintf("pid %d (%s), state %s, is alive, according to %s", l.Pid, l.Program, l.State, cmp.Or(l.By, "its record"))
 }
 
 // objections are the facts against a confirmation that is accepted all the same.

@@ -192,7 +192,7 @@ func (c *Cluster) await(ctx context.Context, long time.Duration, unwell func(Sta
 			} else if time.Since(since) >= long {
 				return nil
 			} else {
-				last = fmt.Sprintf("it has not been well for %v", long)
+				last = fmt.Sprintf("it has not stayed well for %v", long)
 			}
 		}
 		if !wait.For(ctx, departing) {

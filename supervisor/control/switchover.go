@@ -72,7 +72,7 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 		return v, nil
 	}
 	i := slices.IndexFunc(v.Members, func(m MemberStatus) bool { return m.Node == h.To })
-	all := "--force orders it all the same"
+	all := "--force orders it anyway"
 	if copies != nil {
 		all += ", whatever data it has"
 	}
@@ -109,7 +109,7 @@ func begins(h SwitchoverRequest, copies map[string]election.CopyReport, first bo
 	}
 	for _, node := range slices.Sorted(maps.Keys(copies)) {
 		if one := copies[node]; one.Same || one.Position != nil && *one.Position != 0 {
-			return refused("the copy on %s has no data, and that on %s has some (--force promotes it all the same)", h.To, node)
+			return refused("the copy on %s has no data, and that on %s has some (--force promotes it anyway)", h.To, node)
 		}
 	}
 	return nil

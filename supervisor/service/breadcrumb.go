@@ -46,7 +46,7 @@ func (b *breadcrumb) noteAlive(ctx context.Context, cand *election.Candidate, tr
 	})
 	if err != nil {
 		b.log.Warn("cannot note in the record of the active node that processes of the program are alive: "+
-			"another node may take a delay for a proof", "error", err)
+			"another node may accept a delay as proof", "error", err)
 	}
 }
 
@@ -58,7 +58,7 @@ func (b *breadcrumb) noteNotUndone(ctx context.Context, cand *election.Candidate
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
 	defer cancel()
 	if _, err := cand.Crumb.NotUndone(ctx, tree, names); err != nil {
-		b.log.Warn("cannot note in the record of the active node that oneshots are not undone: another node may take a delay for a proof",
+		b.log.Warn("cannot note in the record of the active node that oneshots are not undone: another node may accept a delay as proof",
 			"not undone", names, "error", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// P5: a supervisor that cannot kill its child says so in the breadcrumb before anybody else may take a delay for a proof: also when it
+// P5: a supervisor that cannot kill its child says so in the breadcrumb before anybody else may accept a delay as proof: also when it
 // had no ZooKeeper for a while, and when somebody deletes its lock.
 func TestWhatCannotBeKilledIsToldBeforeAnybodyStartsBesideIt(t *testing.T) {
 	for name, byHand := range map[string]bool{"cut off for a while": false, "its lock deleted by hand": true} {
