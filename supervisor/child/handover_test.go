@@ -32,8 +32,8 @@ type puppetHandover struct {
 }
 
 func puppetBecomes(ctx context.Context, g *Guard, trees map[string]*Tree, last map[string]*Process, c command) error {
-	err := ErrBusy
-	for errors.Is(err, ErrBusy) && wait.For(ctx, time.Millisecond) { // what a start leaves under way ends by itself
+	err := puppetHandsOver(ctx, g, trees, last, c)
+	for c.Do != "become now" && errors.Is(err, ErrBusy) && wait.For(ctx, time.Millisecond) { // what a start leaves under way ends by itself
 		err = puppetHandsOver(ctx, g, trees, last, c)
 	}
 	return err
@@ -234,7 +234,7 @@ func TestOnlyWhatIsExpectedIsHandedOver(t *testing.T) {
 	p := newPuppet(t, box.KindPidNS)
 	refused := func(what string) {
 		t.Helper()
-		p.order(command{Do: "become"})
+		p.order(command{Do: "become now"})
 		if r := p.hear(); r.Err == "" {
 			t.Error("handed over: " + what)
 		}

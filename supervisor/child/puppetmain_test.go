@@ -131,7 +131,7 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 			r.Pid, last[c.Name] = p.Pid(), p
 		}
 		return r, err
-	case "become", "become too late", "fail to become":
+	case "become", "become now", "become too late", "fail to become":
 		return r, puppetBecomes(ctx, g, trees, last, c)
 	case "look":
 		_, err := trees[c.Name].Strays()
