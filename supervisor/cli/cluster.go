@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -183,4 +185,16 @@ func (f *clusterFlags) words() []string {
 		words = append(words, "--config "+printable.Word(f.Config))
 	}
 	return words
+}
+
+// advised are the commands in a text that ask for a cluster.
+var advised = regexp.MustCompile("`understudy (?:status|history|start|stop|pause|resume|switchover|drain|undrain|forget|fence|restart|reload|reclone)\\b[^`]*`")
+
+// typed has the commands in a text speak of the same cluster.
+func (f *clusterFlags) typed(text string) string {
+	words := strings.Join(f.words(), " ")
+	if words == "" {
+		return text
+	}
+	return advised.ReplaceAllStringFunc(text, func(c string) string { return strings.TrimSuffix(c, "`") + " " + words + "`" })
 }
