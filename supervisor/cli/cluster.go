@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,7 +69,8 @@ func (f *clusterFlags) apply(c *config.Config) error {
 	}
 	if f.Root != "" {
 		if !path.IsAbs(f.Root) || path.Clean(f.Root) != f.Root {
-			return usage("--root: %q is no path in ZooKeeper, such as /understudy", f.Root)
+			like := path.Join("/", cmp.Or(strings.Trim(f.Root, "/"), "understudy"))
+			return usage("--root: %q is no path in ZooKeeper: write one such as %s", f.Root, like)
 		}
 		c.ZooKeeper.Root = f.Root
 	}
@@ -188,7 +190,8 @@ func (f *clusterFlags) words() []string {
 }
 
 // advised are the commands in a text that ask for a cluster.
-var advised = regexp.MustCompile("`understudy (?:status|history|start|stop|pause|resume|switchover|drain|undrain|forget|fence|restart|reload|reclone)\\b[^`]*`")
+var advised = regexp.MustCompile("`understudy (?:status|history|start|stop|pause|resume|switchover|drain|undrain|forget|fence|" +
+	"restart|reload|reclone)\\b[^`]*`")
 
 // typed has the commands in a text speak of the same cluster.
 func (f *clusterFlags) typed(text string) string {
