@@ -69,8 +69,27 @@ func TestAPausedServiceIsNotDrainedUnlessForced(t *testing.T) {
 	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "one"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "db is paused by me: `understudy resume db` first (--force drains one anyway, and leaves there what is paused)") {
 		t.Error(err)
 	}
-	if changed, _, err := b.c.Drain(t.Context(), Draining{Node: "one", Force: true}); !changed || err != nil {
-		t.Error(changed, err)
+	changed, leaving, err := b.c.Drain(t.Context(), Draining{Node: "one", Force: true})
+	if !changed || err != nil || !slices.Equal(leaving, []Departure{{Service: "db", Stays: true}}) {
+		t.Error(changed, leaving, err)
+	}
+}
+
+// Whoever forces a drain reads which services move, and which are down from now on.
+func TestAForcedDrainTellsWhatStops(t *testing.T) {
+	b, one, two := pair(t)
+	one.activate("web", "one")
+	_, leaving, err := b.c.Drain(t.Context(), Draining{Node: "one", Force: true})
+	if want := []Departure{{Service: "db"}, {Service: "web", Stops: "no other node has it"}}; err != nil || !slices.Equal(leaving, want) {
+		t.Errorf("%+v, %v", leaving, err)
+	}
+	one.release("db")
+	one.become("db", election.Member{Node: "one", Role: "standby", Health: "unfit", Why: "drained by me"})
+	two.lock("db", "two")
+	two.crumb("db", "two")
+	_, leaving, err = b.c.Drain(t.Context(), Draining{Node: "two", Force: true})
+	if want := []Departure{{Service: "db", Stops: "one is standby, drained by me"}}; err != nil || !slices.Equal(leaving, want) {
+		t.Errorf("everything is drained: %+v, %v", leaving, err)
 	}
 }
 
@@ -120,7 +139,7 @@ func TestADrainIsWaitedForUntilNothingIsActiveThere(t *testing.T) {
 		t.Error(err)
 	}
 	one.become("db", election.Member{Node: "one", Role: "standby", Health: "unfit"})
-	if left, err := b.c.Empty(t.Context(), "one", leaving); err != nil || !slices.Equal(left, []Departure{{"db", "two"}}) {
+	if left, err := b.c.Empty(t.Context(), "one", leaving); err != nil || !slices.Equal(left, []Departure{{Service: "db", To: "two"}}) {
 		t.Error(left, err)
 	}
 }
