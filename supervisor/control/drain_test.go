@@ -42,14 +42,20 @@ func TestADrainIsRefusedWhereNoOtherNodeIsFit(t *testing.T) {
 	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"}); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "two"}); err != nil {
+	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "two", By: "bob", Why: "fans"}); err != nil {
 		t.Error("a standby cannot be drained:", err)
 	}
-	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is drained") {
-		t.Error(err)
+	for _, force := range []bool{false, true} {
+		_, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two", Force: force})
+		if !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), "two is drained by bob 0s ago: fans: `understudy undrain two` first") {
+			t.Errorf("force %v: %v", force, err)
+		}
 	}
-	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two", Force: true}); err != nil {
-		t.Error(err)
+	one.release("db")
+	one.become("db", election.Member{Node: "one", Role: "standby", Health: "unfit", Why: "drained by me"})
+	_, err = b.c.Ready(t.Context(), SwitchoverRequest{Service: "db"})
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "one is standby, drained by me") || !strings.HasSuffix(err.Error(), "(`understudy undrain one` first)") {
+		t.Errorf("all are drained: %v", err)
 	}
 	for _, want := range []bool{true, false} {
 		if changed, err := b.c.Undrain(t.Context(), "one", "bob@op"); changed != want || err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/printable"
 	"understudy/supervisor/wait"
 )
 
@@ -61,7 +62,11 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 	case v.Active == "" && able:
 		return v, refused("no node is active; the first node that can takes over without an order")
 	case v.Active == "" && !forced:
-		return v, refused("no node is active, and no node can be now: %s (--to NODE --force makes one try at once)", others(v))
+		hint := "--to NODE --force makes one try at once"
+		if out := allDrained(v); out != "" {
+			hint = fmt.Sprintf("`understudy undrain %s` first", printable.Word(out))
+		}
+		return v, refused("no node is active, and no node can be now: %s (%s)", others(v), hint)
 	case h.To == v.Active:
 		return v, refused("%s is active already", h.To)
 	case h.To == "" && !able && !h.Force:
@@ -79,12 +84,12 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 		return v, &UnknownError{"node", h.To, names(v.Members)}
 	case v.Members[i].Never:
 		return v, refused("%s never takes it: %s", h.To, v.Members[i].Why)
+	case v.Members[i].Drained != nil:
+		return v, refused("%s is %s: `understudy undrain %s` first", h.To, v.Members[i].Drained.Words, printable.Word(h.To))
 	case h.Force:
 		if h.Tell != nil && copies != nil {
 			h.Tell(risk(v, h.To, copies))
 		}
-	case v.Members[i].Drained != nil:
-		return v, refused("%s is %s (%s)", h.To, v.Members[i].Drained.Words, all)
 	case !waits(v.Members[i]):
 		return v, refused("%s does not stand by: it is %s%s (%s)", h.To, v.Members[i].Role, because(v.Members[i]), all)
 	case v.Members[i].Health != election.HealthOK:
@@ -100,6 +105,20 @@ func waits(m MemberStatus) bool {
 
 // fit tells whether a node that waits could take the lock.
 func fit(m MemberStatus) bool { return waits(m) && m.Health == election.HealthOK && m.Drained == nil }
+
+// allDrained is the first node that could run the service if none of them were drained; "": one is not, or none has it.
+func allDrained(v ServiceStatus) (first string) {
+	for _, m := range v.Members {
+		switch {
+		case m.Never:
+		case m.Drained == nil:
+			return ""
+		case first == "":
+			first = m.Node
+		}
+	}
+	return first
+}
 
 func because(m MemberStatus) string {
 	if m.Why == "" {
