@@ -183,7 +183,7 @@ func (c *Cluster) Switchover(ctx context.Context, h SwitchoverRequest) (to strin
 	if err != nil {
 		return "", err
 	}
-	f := following{SwitchoverRequest: h, before: before}
+	f := following{SwitchoverRequest: h, before: before, began: time.Now()}
 	f.begin()
 	for {
 		asked := time.Now()
@@ -207,6 +207,7 @@ const lookEvery = 50 * time.Millisecond
 type following struct {
 	SwitchoverRequest
 	before ServiceStatus
+	began  time.Time
 	told   string       // the step that was told last
 	took   MemberStatus // who had it meanwhile, as it was when it was last seen
 	to     string       // who is active at the end
@@ -229,6 +230,12 @@ func (f *following) begin() {
 
 // sees takes how the service is now, and tells whether that is the end.
 func (f *following) sees(v ServiceStatus) (done bool, err error) {
+	if v.Stopped {
+		return true, fmt.Errorf("%s was meanwhile %s", f.Service, v.Order)
+	}
+	if why := f.cannot(v); why != "" {
+		return true, fmt.Errorf("%s cannot take %s: it %s (see `understudy status %s`)", f.To, f.Service, why, printable.Word(f.Service))
+	}
 	now := member(v, v.Active)
 	if m := member(v, f.took.Node); m.Role == election.RoleFailed {
 		f.took = m
@@ -265,6 +272,20 @@ func (f *following) sees(v ServiceStatus) (done bool, err error) {
 		f.tell(f.before.Active + " has stopped it")
 	}
 	return false, nil
+}
+
+// cannot is why a node cannot take what no node has, by its own word since it was ordered to; "": it does not say so, or is at it. What an
+// order overrides, such as a precheck, it has taken back by then. A copy, and a program that stands by, may still get ready.
+func (f *following) cannot(v ServiceStatus) string {
+	m, was := member(v, f.To), member(f.before, f.To)
+	switch {
+	case f.before.Active != "" || v.Active != "" || v.Lock != "" || m.Why == "":
+	case m.Role == election.RoleFailed && (was.Role != m.Role || m.Since != nil && was.Since != nil && !m.Since.Equal(*was.Since)):
+		return outcome(m)
+	case m.Role == election.RoleStandby && m.Health == election.HealthUnfit && len(v.Copies) == 0 && !m.Warm && time.Since(f.began) > arriving:
+		return outcome(m)
+	}
+	return ""
 }
 
 // cutOff is why a question to ZooKeeper failed. One that the end of the wait has cut off tells nothing of the server.
