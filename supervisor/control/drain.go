@@ -289,7 +289,8 @@ func (s Status) stuck(node string) (why []string, stops bool) {
 	for _, d := range s.on(node) {
 		switch {
 		case d.Stays:
-			why = append(why, fmt.Sprintf("%s is %s: `understudy resume %s` first", d.Service, s.service(d.Service).Order, printable.Word(d.Service)))
+			order := s.service(d.Service).Order
+			why = append(why, fmt.Sprintf("%s is %s: `understudy resume %s` first", d.Service, order, printable.Word(d.Service)))
 		case d.Stops != "":
 			why, stops = append(why, fmt.Sprintf("no other node could take %s: %s", d.Service, d.Stops)), true
 		}

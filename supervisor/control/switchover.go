@@ -282,7 +282,8 @@ func (f *following) cannot(v ServiceStatus) string {
 	case f.before.Active != "" || v.Active != "" || v.Lock != "" || m.Why == "":
 	case m.Role == election.RoleFailed && (was.Role != m.Role || m.Since != nil && was.Since != nil && !m.Since.Equal(*was.Since)):
 		return outcome(m)
-	case m.Role == election.RoleStandby && m.Health == election.HealthUnfit && len(v.Copies) == 0 && !m.Warm && time.Since(f.began) > arriving:
+	case len(v.Copies) > 0 || m.Warm || time.Since(f.began) < arriving:
+	case m.Role == election.RoleStandby && m.Health == election.HealthUnfit:
 		return outcome(m)
 	}
 	return ""
