@@ -20,7 +20,21 @@ type Control struct {
 	Reload     *Order      `json:"reload,omitempty"`     // pending
 	Copy       *CopyOrder  `json:"copy,omitempty"`       // pending
 	Confirmed  *Confirmed  `json:"confirmed,omitempty"`  // since the newest activation
+	Before     *Pause      `json:"before,omitempty"`     // in force before the stop; the node that is active after the start restores it
 }
+
+// Pause is who has ordered one, and why.
+type Pause struct {
+	By    string     `json:"by,omitempty"`
+	Why   string     `json:"why,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+}
+
+// Words describe it.
+func (p *Pause) Words() string { return Control{By: p.By, Why: p.Why}.Words() }
+
+// Restores reports whether a pause comes back now that the service is started again.
+func (c Control) Restores() bool { return c.Before != nil && !c.Paused && c.Switchover == nil }
 
 // Confirmed says that an operator has confirmed a death: the program of the activation with this token.
 type Confirmed struct {
@@ -78,7 +92,7 @@ func (c Control) Words() string {
 
 // Merge writes the orders over old ones, and keeps keys that only other versions know.
 func (c Control) Merge(old []byte) []byte {
-	return merge(old, c, "paused", "stopped", "why", "by", "since", "switchover", "restart", "reload", "copy", "confirmed")
+	return merge(old, c, "paused", "stopped", "why", "by", "since", "switchover", "restart", "reload", "copy", "confirmed", "before")
 }
 
 // LongestReason is how many bytes of a text of an order count: each node logs it, and each status shows it.
@@ -110,6 +124,12 @@ func ParseControl(data []byte) Control {
 	}
 	cut(&c.Why, &c.By)
 	c.Stopped = c.Stopped && c.Paused // one that does not know the word has resumed it
+	if c.Paused && !c.Stopped {
+		c.Before = nil // it is over
+	}
+	if c.Before != nil {
+		cut(&c.Before.Why, &c.Before.By)
+	}
 	c.Restart.cut()
 	c.Reload.cut()
 	if c.Switchover != nil {

@@ -73,6 +73,10 @@ func tellDrain(node string, changed, waited bool, leaving []control.Departure) s
 		switch {
 		case waited:
 			fmt.Fprintf(&b, "  %s is active on %s now.\n", s.Service, cmp.Or(s.To, "no node"))
+		case changed && s.Stops != "":
+			fmt.Fprintf(&b, "  %s STOPS: no other node can take it (%s).\n", s.Service, s.Stops)
+		case changed && s.Stays:
+			fmt.Fprintf(&b, "  %s stays there, because it is paused.\n", s.Service)
 		case changed:
 			fmt.Fprintf(&b, "  %s moves to another node.\n", s.Service)
 		default:

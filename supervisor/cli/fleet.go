@@ -91,6 +91,10 @@ func rollCommand() *cobra.Command {
 				return usage("there is no program %q here: a shell is `-- sh -c '...'`, and with --ssh the command runs on the node",
 					program)
 			}
+			if v.timeout <= control.Settling {
+				return usage("--timeout: %v can never be enough, because a node has to be well for %v after COMMAND: "+
+					"write %v, or more where COMMAND takes longer", v.timeout, control.Settling, control.Settling+5*time.Second)
+			}
 			return v.long(cmd.Context(), func(
 				ctx context.Context, c *control.Cluster, limited func(func(context.Context) error) error,
 			) error {

@@ -106,6 +106,8 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"fence confrim", 2, `did you mean "confirm"?`},
 		{"help statsu", 2, `did you mean "status"?`},
 		{"logs", 2, "logs takes one service"},
+		{"roll --timeout 10s --zk " + zk + " -- true", 2, "--timeout: 10s can never be enough, because a node has to be well for 10s after COMMAND: write 15s, or more where COMMAND takes longer"},
+		{"roll --timeout 11s --zk " + zk + " -- true", 1, "nothing of Understudy is below"},
 		{"run --lease 250ms --zk " + zk + " -- sleep 1", 2, "--lease: 250ms is too short"},
 		{"run --stop-signal NOPE --zk " + zk + " -- sleep 1", 2, "--stop-signal"},
 		{"run --contain box --zk " + zk + " -- sleep 1", 2, `--contain: "box" must be`},

@@ -20,8 +20,8 @@ func pauseCommand() *cobra.Command {
 		"No node becomes active from now on. A running program keeps running: its node restarts it when it fails, and still\n"+
 			"kills it when the lock is lost. But a primary of a replicated service that fails is not promoted again, "+
 			"and no other copy is,\n"+
-			"until the pause ends. Refused while a switchover is in progress. "+
-			"`understudy resume` ends the pause.", true, "Paused", "is paused already")
+			"until the pause ends, as by `understudy resume`. A stop keeps the pause for the start.\n"+
+			"Refused while a switchover is in progress, and for a service that is stopped.", true, "Paused", "is paused already")
 }
 
 func resumeCommand() *cobra.Command {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -8,6 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 // stopped is the outcome of `stop` and `start`, as JSON has it.
@@ -55,6 +57,12 @@ func holdCommand(verb string, stop bool, short, long string) *cobra.Command {
 				}
 				told := fmt.Sprintf("Stopped: %s.\n", name)
 				switch {
+				case stop && changed && s.Before != "":
+					told = fmt.Sprintf("Stopped: %s. It was %s; `understudy start %s` restores that.\n",
+						name, s.Before, printable.Word(name))
+				case !stop && cmp.Or(s.Before, s.Order) != "":
+					told = fmt.Sprintf("Started: %s is active on %s. It is %s, as before the stop.\n",
+						name, s.Active, cmp.Or(s.Before, s.Order))
 				case !stop:
 					told = fmt.Sprintf("Started: %s is active on %s.\n", name, s.Active)
 				case !changed:

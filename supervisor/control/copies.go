@@ -2,6 +2,8 @@ package control
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -159,4 +161,92 @@ func (s ServiceStatus) PositionAge(now time.Time) (time.Duration, bool) {
 		}
 	}
 	return 0, false
+}
+
+// begins reports whether a service may begin with an operator's choice of a copy. An empty one never wins over one with data.
+func begins(h SwitchoverRequest, copies map[string]election.CopyReport, first bool) error {
+	mine := copies[h.To].Position
+	switch {
+	case copies == nil:
+		return refused("%s is not replicated: --first is for the first promotion of a copy", h.Service)
+	case !first:
+		return refused("a copy of %s was promoted before: --first is for the first promotion (--force promotes NODE whatever data it has)",
+			h.Service)
+	case mine == nil || *mine != 0:
+		return nil
+	}
+	for _, node := range slices.Sorted(maps.Keys(copies)) {
+		if one := copies[node]; one.Same || one.Position != nil && *one.Position != 0 {
+			return refused("the copy on %s has no data, and that on %s has some (--force promotes it anyway)", h.To, node)
+		}
+	}
+	return nil
+}
+
+// copies are what nodes say of their copies of a replicated service; nil: it is not one. first: none was promoted before.
+func (c *Cluster) copies(ctx context.Context, service string) (said map[string]election.CopyReport, first bool, err error) {
+	path := election.Paths{Root: c.root, Service: service}.Copies()
+	folder, err := c.read(ctx, path)
+	if err != nil || !folder.exists {
+		return nil, false, err
+	}
+	if len(folder.data) > 0 {
+		var newest election.Promotion
+		err := json.Unmarshal(folder.data, &newest)
+		first = err == nil && newest.Token == 0
+	} else {
+		first = true
+	}
+	said = map[string]election.CopyReport{}
+	_, err = list(ctx, c.znodes, path, func(node string, n znode) election.CopyReport {
+		about, err := election.ReadCopyReport(node, n.data)
+		if err != nil {
+			about.Why = err.Error()
+		}
+		said[node] = about
+		return about
+	})
+	return said, first, err
+}
+
+// risk says what is lost when a copy is promoted whatever data it has.
+func risk(v ServiceStatus, to string, copies map[string]election.CopyReport) string {
+	if v.Active != "" {
+		return fmt.Sprintf("%s is promoted whatever data it has: writes of %s that it lacks are lost", to, v.Active)
+	}
+	var all []string
+	nodes := slices.Concat(names(v.Members), v.Known)
+	slices.Sort(nodes)
+	for _, node := range slices.Compact(nodes) {
+		all = append(all, node+" "+dataOf(copies[node]))
+	}
+	return to + " is promoted whatever data it has, and what only others have is lost: " + strings.Join(all, "; ")
+}
+
+// dataOf is what data a copy has, as its node says.
+func dataOf(about election.CopyReport) string {
+	of := ""
+	if about.Followed != 0 {
+		of = fmt.Sprintf(" of promotion %d", about.Followed)
+	}
+	switch {
+	case about.Same && about.Had > 0:
+		return fmt.Sprintf("had position %d%s, and has lost nothing", about.Had, of)
+	case about.Same:
+		return "has data" + of + ", and does not tell its position"
+	case about.Position == nil && about.Had > 0:
+		return fmt.Sprintf("has not reported its position, which was %d%s%s", about.Had, of, inBrackets(about.Why))
+	case about.Position == nil:
+		return "has not reported its position" + inBrackets(about.Why)
+	case about.Toward != 0:
+		return fmt.Sprintf("has position %d, and may lack data of promotion %d", *about.Position, about.Toward)
+	}
+	return fmt.Sprintf("has position %d%s%s", *about.Position, of, noData(*about.Position))
+}
+
+func inBrackets(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
 }

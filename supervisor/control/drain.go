@@ -46,7 +46,9 @@ type Draining struct {
 // Departure is a service that was active on a node that is drained, and where it runs now.
 type Departure struct {
 	Service string `json:"service"`
-	To      string `json:"to,omitempty"` // empty: nowhere yet
+	To      string `json:"to,omitempty"`    // empty: nowhere yet
+	Stops   string `json:"stops,omitempty"` // why no other node can take it; empty: one can
+	Stays   bool   `json:"stays,omitempty"` // it is paused
 }
 
 // Drain keeps a node out of all services from now on: it gives those away that it has. It tells which these are, and whether the node was
@@ -178,6 +180,9 @@ func (c *Cluster) Empty(ctx context.Context, node string, leaving []Departure) (
 			if v := s.service(leaving[i].Service); v.Active != node {
 				leaving[i].To = v.Active
 			}
+			if leaving[i].To != "" {
+				leaving[i].Stops, leaving[i].Stays = "", false
+			}
 			away = away && leaving[i].To != ""
 		}
 		if len(there) == 0 && left.IsZero() {
@@ -210,9 +215,14 @@ func services(all []Departure) (names []string) {
 // on are the services that are active on a node, or about to be.
 func (s Status) on(node string) (all []Departure) {
 	for _, v := range s.Services {
-		if v.Lock == node {
-			all = append(all, Departure{Service: v.Service})
+		if v.Lock != node {
+			continue
 		}
+		d := Departure{Service: v.Service, Stays: v.Paused}
+		if !v.Paused && !slices.ContainsFunc(v.Members, func(m MemberStatus) bool { return m.Node != node && fit(m) }) {
+			d.Stops = others(v)
+		}
+		all = append(all, d)
 	}
 	return all
 }
@@ -276,13 +286,13 @@ func (s Status) NodeNames() (all []string) {
 
 // stuck tells why services that a node has could run nowhere else, and whether one of them would stop. One that is paused stays.
 func (s Status) stuck(node string) (why []string, stops bool) {
-	for _, v := range s.Services {
+	for _, d := range s.on(node) {
 		switch {
-		case v.Lock != node:
-		case v.Paused:
-			why = append(why, fmt.Sprintf("%s is %s: `understudy resume %s` first", v.Service, v.Order, printable.Word(v.Service)))
-		case !slices.ContainsFunc(v.Members, func(m MemberStatus) bool { return m.Node != node && fit(m) }):
-			why, stops = append(why, fmt.Sprintf("no other node could take %s: %s", v.Service, others(v))), true
+		case d.Stays:
+			order := s.service(d.Service).Order
+			why = append(why, fmt.Sprintf("%s is %s: `understudy resume %s` first", d.Service, order, printable.Word(d.Service)))
+		case d.Stops != "":
+			why, stops = append(why, fmt.Sprintf("no other node could take %s: %s", d.Service, d.Stops)), true
 		}
 	}
 	return why, stops

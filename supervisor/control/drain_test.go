@@ -42,14 +42,20 @@ func TestADrainIsRefusedWhereNoOtherNodeIsFit(t *testing.T) {
 	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"}); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "two"}); err != nil {
+	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "two", By: "bob", Why: "fans"}); err != nil {
 		t.Error("a standby cannot be drained:", err)
 	}
-	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is drained") {
-		t.Error(err)
+	for _, force := range []bool{false, true} {
+		_, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two", Force: force})
+		if !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), "two is drained by bob 0s ago: fans: `understudy undrain two` first") {
+			t.Errorf("force %v: %v", force, err)
+		}
 	}
-	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two", Force: true}); err != nil {
-		t.Error(err)
+	one.release("db")
+	one.become("db", election.Member{Node: "one", Role: "standby", Health: "unfit", Why: "drained by me"})
+	_, err = b.c.Ready(t.Context(), SwitchoverRequest{Service: "db"})
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "one is standby, drained by me") || !strings.HasSuffix(err.Error(), "(`understudy undrain one` first)") {
+		t.Errorf("all are drained: %v", err)
 	}
 	for _, want := range []bool{true, false} {
 		if changed, err := b.c.Undrain(t.Context(), "one", "bob@op"); changed != want || err != nil {
@@ -69,8 +75,27 @@ func TestAPausedServiceIsNotDrainedUnlessForced(t *testing.T) {
 	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "one"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "db is paused by me: `understudy resume db` first (--force drains one anyway, and leaves there what is paused)") {
 		t.Error(err)
 	}
-	if changed, _, err := b.c.Drain(t.Context(), Draining{Node: "one", Force: true}); !changed || err != nil {
-		t.Error(changed, err)
+	changed, leaving, err := b.c.Drain(t.Context(), Draining{Node: "one", Force: true})
+	if !changed || err != nil || !slices.Equal(leaving, []Departure{{Service: "db", Stays: true}}) {
+		t.Error(changed, leaving, err)
+	}
+}
+
+// Whoever forces a drain reads which services move, and which are down from now on.
+func TestAForcedDrainTellsWhatStops(t *testing.T) {
+	b, one, two := pair(t)
+	one.activate("web", "one")
+	_, leaving, err := b.c.Drain(t.Context(), Draining{Node: "one", Force: true})
+	if want := []Departure{{Service: "db"}, {Service: "web", Stops: "no other node has it"}}; err != nil || !slices.Equal(leaving, want) {
+		t.Errorf("%+v, %v", leaving, err)
+	}
+	one.release("db")
+	one.become("db", election.Member{Node: "one", Role: "standby", Health: "unfit", Why: "drained by me"})
+	two.lock("db", "two")
+	two.crumb("db", "two")
+	_, leaving, err = b.c.Drain(t.Context(), Draining{Node: "two", Force: true})
+	if want := []Departure{{Service: "db", Stops: "one is standby, drained by me"}}; err != nil || !slices.Equal(leaving, want) {
+		t.Errorf("everything is drained: %+v, %v", leaving, err)
 	}
 }
 
@@ -120,7 +145,7 @@ func TestADrainIsWaitedForUntilNothingIsActiveThere(t *testing.T) {
 		t.Error(err)
 	}
 	one.become("db", election.Member{Node: "one", Role: "standby", Health: "unfit"})
-	if left, err := b.c.Empty(t.Context(), "one", leaving); err != nil || !slices.Equal(left, []Departure{{"db", "two"}}) {
+	if left, err := b.c.Empty(t.Context(), "one", leaving); err != nil || !slices.Equal(left, []Departure{{Service: "db", To: "two"}}) {
 		t.Error(left, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"understudy/election"
@@ -21,19 +22,20 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 	var found election.Control
 	err = c.order(ctx, service, func(old election.Control) (election.Control, bool) {
 		found = old
-		differs := old.Paused != paused
+		differs := old.Paused != paused || !paused && old.Before != nil
 		if !differs || old.Stopped || paused && underWay(old.Switchover) {
 			return old, false
 		}
 		changed = true
 		now := time.Now().UTC()
-		old.Paused, old.By, old.Why, old.Since = paused, by, why, &now
+		old.Paused, old.By, old.Why, old.Since, old.Before = paused, by, why, &now, nil
 		return old, true
 	})
 	handing := found.Switchover
 	switch {
-	case err == nil && !paused && found.Stopped:
-		return false, refused("%s is %s: `understudy start %s`", service, found.Words(), service)
+	case err == nil && found.Stopped:
+		return false, refused("%s is %s%s: `understudy start %s` first", service, found.Words(),
+			inBrackets(strings.TrimSpace(agoWords(found.Since, time.Now()))), service)
 	case err == nil && !changed && paused && !found.Paused:
 		return false, refused("%s has ordered that %s give %s to %s, and a pause now could leave no node active: "+
 			"pause it when that is done, after %v at the latest",
@@ -45,7 +47,7 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 
 func underWay(s *election.Switchover) bool { return s != nil && time.Now().Before(s.Deadline) }
 
-// Stop has the active node stop the service, and nobody start it again; or has a node start it.
+// Stop has the active node stop the service, and nobody start it again; or has a node start it. A pause is kept meanwhile.
 func (c *Cluster) Stop(ctx context.Context, service string, stopped bool, by, why string) (changed bool, err error) {
 	v, err := c.one(ctx, service)
 	if err == nil && stopped && len(v.Copies) > 0 {
@@ -60,6 +62,9 @@ func (c *Cluster) Stop(ctx context.Context, service string, stopped bool, by, wh
 		}
 		changed = true
 		now := time.Now().UTC()
+		if stopped && old.Paused {
+			old.Before = &election.Pause{By: old.By, Why: old.Why, Since: old.Since}
+		}
 		old.Paused, old.Stopped, old.By, old.Why, old.Since = stopped, stopped, by, why, &now
 		return old, true
 	})

@@ -41,6 +41,42 @@ func TestAPauseIsWrittenAndTakenBack(t *testing.T) {
 	}
 }
 
+// A colleague's pause outlasts a stop: the node that is active after the start restores it, unless somebody resumes the service first.
+func TestAStopKeepsThePause(t *testing.T) {
+	for _, resumed := range []bool{false, true} {
+		b := newBed(t)
+		b.session().activate("db", "one")
+		for _, order := range []func() (bool, error){
+			func() (bool, error) { return b.c.Pause(t.Context(), "db", true, "ann", "change 4711") },
+			func() (bool, error) { return b.c.Stop(t.Context(), "db", true, "bob", "too old") },
+		} {
+			if changed, err := order(); !changed || err != nil {
+				t.Fatal(changed, err)
+			}
+		}
+		if v := b.status("db").Services[0]; v.Before != "paused by ann: change 4711" || v.Order != "stopped by bob: too old" {
+			t.Errorf("%+v", v)
+		}
+		changed, err := b.c.Pause(t.Context(), "db", true, "me", "")
+		if changed || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "db is stopped by bob: too old (0s ago): `understudy start db` first") {
+			t.Errorf("paused: %v, %v", changed, err)
+		}
+		if changed, err := b.c.Stop(t.Context(), "db", false, "bob", ""); !changed || err != nil {
+			t.Error(changed, err)
+		}
+		if resumed {
+			if changed, err := b.c.Pause(t.Context(), "db", false, "me", ""); !changed || err != nil {
+				t.Error(changed, err)
+			}
+		}
+		all := b.orders("db")
+		before, _ := all["before"].(map[string]any)
+		if all["paused"] != nil || (before == nil) != resumed || !resumed && (before["by"] != "ann" || before["why"] != "change 4711") {
+			t.Errorf("resumed %v: %v", resumed, all)
+		}
+	}
+}
+
 func TestAnOrderKeepsWhatItDoesNotKnow(t *testing.T) {
 	b := newBed(t)
 	actor := b.session()

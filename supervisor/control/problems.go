@@ -110,7 +110,11 @@ func whole(v ServiceStatus) (problems []Problem) {
 	}
 	switch {
 	case v.Stopped && v.Active == "":
-		add(Warning, "No node runs it, because it is "+v.Order+".", "To start it:", remedy("understudy start", "", v.Service))
+		hint := "To start it:"
+		if v.Before != "" {
+			hint = "It was " + v.Before + ". To start it, and pause it again:"
+		}
+		add(Warning, "No node runs it, because it is "+v.Order+".", hint, remedy("understudy start", "", v.Service))
 	case v.Stopped:
 		add(Warning, "It is being stopped ("+v.Order+").", "", Remedy{})
 	case v.Paused && v.Active == "":

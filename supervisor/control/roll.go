@@ -109,8 +109,8 @@ func (r *Roll) Next(s Status) (node, host string, others []string) {
 	return node, hosts[node], others
 }
 
-// settling is for how long a node has to be well after a command: one that reboots it returns at once.
-const settling = 10 * time.Second
+// Settling is for how long a node has to be well after a command: one that reboots it returns at once.
+const Settling = 10 * time.Second
 
 // Step drains a node, has do work there, waits until the node is well, and lets it take services again. If it fails after that order, the
 // node stays drained.
@@ -144,7 +144,7 @@ func (c *Cluster) Step(ctx context.Context, r *Roll, node, by string, do func(co
 		}
 		return "", nil
 	}
-	if err := c.await(ctx, settling, unwell); err != nil {
+	if err := c.await(ctx, Settling, unwell); err != nil {
 		return true, err
 	}
 	if _, err := c.Undrain(ctx, node, by); err != nil {

@@ -42,6 +42,7 @@ type ServiceStatus struct {
 	Copies   []CopyStatus `json:"copies,omitempty"` // of a replicated service
 	Problems []Problem    `json:"faults"`
 	Stray    string       `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
+	Before   string       `json:"-"` // how it was paused before it was stopped, and will be after the start
 	FromFile bool         `json:"-"` // its active node has it from a config file
 
 	Told  map[string]election.CopyReport `json:"-"` // of copies
@@ -233,6 +234,9 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 	o := election.ParseControl(orders.data)
 	if o.Paused {
 		s.Paused, s.Stopped, s.Order = true, o.Stopped, o.Words()
+	}
+	if o.Before != nil {
+		s.Before = o.Before.Words()
 	}
 	if h := o.Switchover; h != nil && h.Token == s.Token && s.Active != "" {
 		s.Handing = &Handing{From: h.From, To: h.To, By: h.By, Deadline: h.Deadline}

@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/printable"
 	"understudy/supervisor/wait"
 )
 
@@ -63,7 +62,11 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 	case v.Active == "" && able:
 		return v, refused("no node is active; the first node that can takes over without an order")
 	case v.Active == "" && !forced:
-		return v, refused("no node is active, and no node can be now: %s (--to NODE --force makes one try at once)", others(v))
+		hint := "--to NODE --force makes one try at once"
+		if out := allDrained(v); out != "" {
+			hint = fmt.Sprintf("`understudy undrain %s` first", printable.Word(out))
+		}
+		return v, refused("no node is active, and no node can be now: %s (%s)", others(v), hint)
 	case h.To == v.Active:
 		return v, refused("%s is active already", h.To)
 	case h.To == "" && !able && !h.Force:
@@ -81,106 +84,18 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 		return v, &UnknownError{"node", h.To, names(v.Members)}
 	case v.Members[i].Never:
 		return v, refused("%s never takes it: %s", h.To, v.Members[i].Why)
+	case v.Members[i].Drained != nil:
+		return v, refused("%s is %s: `understudy undrain %s` first", h.To, v.Members[i].Drained.Words, printable.Word(h.To))
 	case h.Force:
 		if h.Tell != nil && copies != nil {
 			h.Tell(risk(v, h.To, copies))
 		}
-	case v.Members[i].Drained != nil:
-		return v, refused("%s is %s (%s)", h.To, v.Members[i].Drained.Words, all)
 	case !waits(v.Members[i]):
 		return v, refused("%s does not stand by: it is %s%s (%s)", h.To, v.Members[i].Role, because(v.Members[i]), all)
 	case v.Members[i].Health != election.HealthOK:
 		return v, refused("%s is %s%s (%s)", h.To, v.Members[i].Health, because(v.Members[i]), all)
 	}
 	return v, nil
-}
-
-// begins reports whether a service may begin with an operator's choice of a copy. An empty one never wins over one with data.
-func begins(h SwitchoverRequest, copies map[string]election.CopyReport, first bool) error {
-	mine := copies[h.To].Position
-	switch {
-	case copies == nil:
-		return refused("%s is not replicated: --first is for the first promotion of a copy", h.Service)
-	case !first:
-		return refused("a copy of %s was promoted before: --first is for the first promotion (--force promotes NODE whatever data it has)",
-			h.Service)
-	case mine == nil || *mine != 0:
-		return nil
-	}
-	for _, node := range slices.Sorted(maps.Keys(copies)) {
-		if one := copies[node]; one.Same || one.Position != nil && *one.Position != 0 {
-			return refused("the copy on %s has no data, and that on %s has some (--force promotes it anyway)", h.To, node)
-		}
-	}
-	return nil
-}
-
-// copies are what nodes say of their copies of a replicated service; nil: it is not one. first: none was promoted before.
-func (c *Cluster) copies(ctx context.Context, service string) (said map[string]election.CopyReport, first bool, err error) {
-	path := election.Paths{Root: c.root, Service: service}.Copies()
-	folder, err := c.read(ctx, path)
-	if err != nil || !folder.exists {
-		return nil, false, err
-	}
-	if len(folder.data) > 0 {
-		var newest election.Promotion
-		err := json.Unmarshal(folder.data, &newest)
-		first = err == nil && newest.Token == 0
-	} else {
-		first = true
-	}
-	said = map[string]election.CopyReport{}
-	_, err = list(ctx, c.znodes, path, func(node string, n znode) election.CopyReport {
-		about, err := election.ReadCopyReport(node, n.data)
-		if err != nil {
-			about.Why = err.Error()
-		}
-		said[node] = about
-		return about
-	})
-	return said, first, err
-}
-
-// risk says what is lost when a copy is promoted whatever data it has.
-func risk(v ServiceStatus, to string, copies map[string]election.CopyReport) string {
-	if v.Active != "" {
-		return fmt.Sprintf("%s is promoted whatever data it has: writes of %s that it lacks are lost", to, v.Active)
-	}
-	var all []string
-	nodes := slices.Concat(names(v.Members), v.Known)
-	slices.Sort(nodes)
-	for _, node := range slices.Compact(nodes) {
-		all = append(all, node+" "+dataOf(copies[node]))
-	}
-	return to + " is promoted whatever data it has, and what only others have is lost: " + strings.Join(all, "; ")
-}
-
-// dataOf is what data a copy has, as its node says.
-func dataOf(about election.CopyReport) string {
-	of := ""
-	if about.Followed != 0 {
-		of = fmt.Sprintf(" of promotion %d", about.Followed)
-	}
-	switch {
-	case about.Same && about.Had > 0:
-		return fmt.Sprintf("had position %d%s, and has lost nothing", about.Had, of)
-	case about.Same:
-		return "has data" + of + ", and does not tell its position"
-	case about.Position == nil && about.Had > 0:
-		return fmt.Sprintf("has not reported its position, which was %d%s%s", about.Had, of, inBrackets(about.Why))
-	case about.Position == nil:
-		return "has not reported its position" + inBrackets(about.Why)
-	case about.Toward != 0:
-		return fmt.Sprintf("has position %d, and may lack data of promotion %d", *about.Position, about.Toward)
-	}
-	return fmt.Sprintf("has position %d%s%s", *about.Position, of, noData(*about.Position))
-}
-
-func inBrackets(why string) string {
-	if why == "" {
-		return ""
-	}
-	return " (" + why + ")"
 }
 
 // waits tells whether a node waits for the lock. One that is paused may not have heard yet that the pause is over.
@@ -190,6 +105,20 @@ func waits(m MemberStatus) bool {
 
 // fit tells whether a node that waits could take the lock.
 func fit(m MemberStatus) bool { return waits(m) && m.Health == election.HealthOK && m.Drained == nil }
+
+// allDrained is the first node that could run the service if none of them were drained; "": one is not, or none has it.
+func allDrained(v ServiceStatus) (first string) {
+	for _, m := range v.Members {
+		switch {
+		case m.Never:
+		case m.Drained == nil:
+			return ""
+		case first == "":
+			first = m.Node
+		}
+	}
+	return first
+}
 
 func because(m MemberStatus) string {
 	if m.Why == "" {
@@ -254,7 +183,7 @@ func (c *Cluster) Switchover(ctx context.Context, h SwitchoverRequest) (to strin
 	if err != nil {
 		return "", err
 	}
-	f := following{SwitchoverRequest: h, before: before}
+	f := following{SwitchoverRequest: h, before: before, began: time.Now()}
 	f.begin()
 	for {
 		asked := time.Now()
@@ -278,6 +207,7 @@ const lookEvery = 50 * time.Millisecond
 type following struct {
 	SwitchoverRequest
 	before ServiceStatus
+	began  time.Time
 	told   string       // the step that was told last
 	took   MemberStatus // who had it meanwhile, as it was when it was last seen
 	to     string       // who is active at the end
@@ -300,6 +230,12 @@ func (f *following) begin() {
 
 // sees takes how the service is now, and tells whether that is the end.
 func (f *following) sees(v ServiceStatus) (done bool, err error) {
+	if v.Stopped {
+		return true, fmt.Errorf("%s was meanwhile %s", f.Service, v.Order)
+	}
+	if why := f.cannot(v); why != "" {
+		return true, fmt.Errorf("%s cannot take %s: it %s (see `understudy status %s`)", f.To, f.Service, why, printable.Word(f.Service))
+	}
 	now := member(v, v.Active)
 	if m := member(v, f.took.Node); m.Role == election.RoleFailed {
 		f.took = m
@@ -336,6 +272,21 @@ func (f *following) sees(v ServiceStatus) (done bool, err error) {
 		f.tell(f.before.Active + " has stopped it")
 	}
 	return false, nil
+}
+
+// cannot is why a node cannot take what no node has, by its own word since it was ordered to; "": it does not say so, or is at it. What an
+// order overrides, such as a precheck, it has taken back by then. A copy, and a program that stands by, may still get ready.
+func (f *following) cannot(v ServiceStatus) string {
+	m, was := member(v, f.To), member(f.before, f.To)
+	switch {
+	case f.before.Active != "" || v.Active != "" || v.Lock != "" || m.Why == "":
+	case m.Role == election.RoleFailed && (was.Role != m.Role || m.Since != nil && was.Since != nil && !m.Since.Equal(*was.Since)):
+		return outcome(m)
+	case len(v.Copies) > 0 || m.Warm || time.Since(f.began) < arriving:
+	case m.Role == election.RoleStandby && m.Health == election.HealthUnfit:
+		return outcome(m)
+	}
+	return ""
 }
 
 // cutOff is why a question to ZooKeeper failed. One that the end of the wait has cut off tells nothing of the server.

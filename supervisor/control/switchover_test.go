@@ -17,7 +17,13 @@ import (
 // become changes what a node says of itself.
 func (a *actor) become(service string, m election.Member) {
 	a.Helper()
-	m.Host, m.Since = m.Node+".example", began
+	a.says(service, m, began)
+}
+
+// says is become with since when that is so.
+func (a *actor) says(service string, m election.Member, since time.Time) {
+	a.Helper()
+	m.Host, m.Since = m.Node+".example", since
 	path := paths(service).Members() + "/" + m.Node
 	if ok, _, err := a.conn.Exists(path); err != nil {
 		a.Fatal(err)
@@ -166,6 +172,47 @@ func TestAServiceThatNobodyCanHaveIsForcedUponANode(t *testing.T) {
 	})
 	if to != "two" || err != nil {
 		t.Errorf("%q, %v", to, err)
+	}
+}
+
+// A forced switchover to a node that cannot take the service ends once the node says so, and not before.
+func TestAForcedSwitchoverEndsWithTheNodesReason(t *testing.T) {
+	failed := election.Member{Node: "two", Role: "failed", Health: "failed", Why: "the program ended: exit code 1"}
+	for want, after := range map[string]election.Member{
+		"two cannot take db: it failed, the previous node's program may be alive: exec failed (see `understudy status db`)": {Node: "two", Role: "failed", Health: "failed", Why: "the previous node's program may be alive: exec failed"},
+		"two cannot take db: it is unfit, it could not start here: no such file (see `understudy status db`)":               {Node: "two", Role: "standby", Health: "unfit", Why: "it could not start here: no such file"},
+		"two is to take db: context deadline exceeded":                                                                      failed, // it has not heard of it yet
+	} {
+		b := newBed(t)
+		two := b.session()
+		two.claim("db")
+		two.become("db", failed)
+		limit := 20 * time.Second
+		if after == failed {
+			limit = arriving + time.Second
+		}
+		_, err := b.switches(limit, SwitchoverRequest{To: "two", Force: true}, func(func(string) bool) {
+			if after != failed {
+				two.says("db", after, time.Now())
+			}
+		})
+		if err == nil || err.Error() != want {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+// Whoever stops a service ends the switchovers of it that others wait for.
+func TestASwitchoverEndsWithAStop(t *testing.T) {
+	b, one, _ := pair(t)
+	_, err := b.switches(20*time.Second, SwitchoverRequest{To: "two"}, func(func(string) bool) {
+		if changed, err := b.c.Stop(t.Context(), "db", true, "bob", "too old"); !changed || err != nil {
+			t.Error(changed, err)
+		}
+		one.release("db")
+	})
+	if err == nil || err.Error() != "db was meanwhile stopped by bob: too old" {
+		t.Error(err)
 	}
 }
 

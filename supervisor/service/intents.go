@@ -231,20 +231,20 @@ func (n *intents) confirmed(by string) string {
 	return string(election.ConfirmedBy(c.By))
 }
 
-// late reports whether there is an order for an earlier activation: it was written as this one began, and no other node would
-// remove it.
+// late reports whether there is an order for an earlier activation, as it was written when this one began, or a pause to restore: no other
+// node would see to it.
 func (n *intents) late(token int64) bool {
 	before := func(o *election.Order) bool { return o != nil && o.Token < token }
 	c := n.control()
-	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Order) ||
+	return c.Restores() || before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Order) ||
 		c.Confirmed != nil && c.Confirmed.Token < token
 }
 
 // answer returns a function that removes the orders that the activation with this token has carried out, or that were for a previous
-// one: the commands that gave them wait for that. nil: there is no order.
+// one: the commands that gave them wait for that. It restores the pause that a stop has interrupted. nil: there is no order.
 func (n *intents) answer(token int64) func(*election.Control) (changed bool) {
 	c := n.control()
-	if c.Switchover == nil && c.Restart == nil && c.Reload == nil && c.Confirmed == nil {
+	if c.Switchover == nil && c.Restart == nil && c.Reload == nil && c.Confirmed == nil && c.Before == nil {
 		return nil
 	}
 	carriedOut, reload := n.done, n.reload
@@ -266,6 +266,10 @@ func (n *intents) answer(token int64) func(*election.Control) (changed bool) {
 			c.Reload.Failed, changed = reload.failed, true
 		default:
 			c.Reload, changed = nil, true
+		}
+		if c.Restores() {
+			p := c.Before
+			c.Paused, c.By, c.Why, c.Since, c.Before, changed = true, p.By, p.Why, p.Since, nil, true
 		}
 		return changed
 	}

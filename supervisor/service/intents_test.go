@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
@@ -35,6 +36,26 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 		n := known(c.control)
 		if first, next := n.ordered(7), n.ordered(7); first != c.first || next != c.next {
 			t.Errorf("%s: %v, then %v", name, first, next)
+		}
+	}
+}
+
+// A pause that a stop has interrupted is restored once the service runs again, and not while it is stopped, paused or switched over.
+func TestAPauseComesBackAfterTheStart(t *testing.T) {
+	since := time.Now()
+	before := &election.Pause{By: "ann", Why: "change 4711", Since: &since}
+	paused := election.Control{Paused: true, By: "ann", Why: "change 4711", Since: &since}
+	for name, c := range map[string]struct{ now, want election.Control }{
+		"started":               {election.Control{By: "bob", Before: before}, paused},
+		"an earlier switchover": {election.Control{Before: before, Switchover: &election.Switchover{Order: election.Order{ID: "1", Token: 6}}}, paused},
+		"stopped":               {election.Control{Paused: true, Stopped: true, Before: before}, election.Control{Paused: true, Stopped: true, Before: before}},
+		"a switchover": {election.Control{Before: before, Switchover: &election.Switchover{Order: election.Order{ID: "1", Token: 7}}},
+			election.Control{Before: before, Switchover: &election.Switchover{Order: election.Order{ID: "1", Token: 7}}}},
+	} {
+		n, got := known(c.now), c.now
+		changed := n.answer(7)(&got)
+		if diff := cmp.Diff(c.want, got); diff != "" || changed != (c.want.Before == nil) || n.late(7) != changed {
+			t.Errorf("%s: changed %v, late %v: %s", name, changed, n.late(7), diff)
 		}
 	}
 }

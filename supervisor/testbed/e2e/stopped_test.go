@@ -20,7 +20,8 @@ func TestAStoppedServiceStaysStopped(t *testing.T) {
 	if r := f.p.ask(t, nil, "start", name); r.Code != 0 || !strings.Contains(r.Out, "Nothing to do") {
 		t.Errorf("started without a stop: %+v", r)
 	}
-	if r := f.p.ask(t, nil, "stop", name, "--reason", "too old"); r.Code != 0 || r.Out != "Stopped: "+name+".\n" {
+	f.p.ask(t, nil, "pause", name, "--reason", "change 4711")
+	if r := f.p.ask(t, nil, "stop", name, "--reason", "too old"); r.Code != 0 || !strings.HasPrefix(r.Out, "Stopped: "+name+". It was paused by ") {
 		t.Errorf("stop: %+v", r)
 	}
 	taken := func() bool { _, taken := f.Lock(name); return taken }
@@ -42,9 +43,16 @@ func TestAStoppedServiceStaysStopped(t *testing.T) {
 	if kit.Reached(time.Second, taken) {
 		t.Error("a node has taken it")
 	}
-	if r := f.p.ask(t, nil, "start", name); r.Code != 0 || !strings.Contains(r.Out, "Started: "+name+" is active on ") {
+	if r := f.p.ask(t, nil, "pause", name); r.Code != 1 || !strings.Contains(r.Err, "understudy start "+name) {
+		t.Errorf("what is stopped is paused: %+v", r)
+	}
+	if r := f.p.ask(t, nil, "start", name); r.Code != 0 || !strings.Contains(r.Out, "Started: "+name+" is active on ") || !strings.Contains(r.Out, "4711") {
 		t.Errorf("start: %+v", r)
 	}
+	kit.Until(t, soon, "the pause is back, with its reason", func() bool {
+		r := f.p.ask(t, nil, "status", name)
+		return strings.Contains(r.Out, "Automatic takeovers are off (paused by ") && strings.Contains(r.Out, "change 4711")
+	})
 	if r := f.p.ask(t, nil, "history", name); !strings.Contains(r.Out, " stopped ") {
 		t.Errorf("history: %+v", r)
 	}

@@ -160,6 +160,7 @@ func TestTheClusterAndTheFile(t *testing.T) {
 	blocked, _ := run(t, server, "n2", "services: {d: {command: [sleep, '99'], fencing: {methods: [{exec: {command: [\"false\"]}}], on_failure: refuse}}}\n")
 	blocked.logs(t, "a fencing that fails", "[ERROR]", "takeover blocked: the previous node's program is not proved dead, and nothing is started", "understudy status", "service=d")
 	fits(t, server, "d", 5, "DOWN: the program may still run on h9", "understudy fence confirm d --node h9", "the previous node's program may be alive: exec failed: exit status 1.")
+	runs(t, "switchover", "d", "--to", "n2", "--force", "--zk", server).wants(t, "a try that is blocked", 1, "n2 cannot take d: it failed, the previous node's program may be alive: exec failed: exit status 1 (see `understudy status d")
 
 	nowhere.logs(t, "a ZooKeeper that is not there", "[WARN]", "no ZooKeeper server", "connection refused", "no program is started on this node until one answers")
 	stood := kit.Stood(t)
