@@ -51,7 +51,7 @@ func confirmCommand() *cobra.Command {
 			"the command asks for it, or takes --effects-gone.\n" +
 			"The record of NODE is then deleted, and another node may become active at once. If you are wrong, two copies run.\n" +
 			"`understudy status` shows whether there is a death to confirm.\n\n" +
-			"On a terminal you type the node's name again. A script gives --yes. The command refuses while ZooKeeper keeps the session\n" +
+			"On a terminal you type the node's name again, unless you give --yes. The command refuses while ZooKeeper keeps the session\n" +
 			"that started the program, and while a supervisor of that host is connected and sees the program alive. " +
 			"It asks NODE's agent, " +
 			"if the config has the keys for that: the agent kills what is left, and the command refuses if that fails, " +
@@ -64,7 +64,7 @@ func confirmCommand() *cobra.Command {
 				return usage("--node is missing: name the node whose program is dead")
 			}
 			how := control.Confirming{By: operator(), Force: force, EffectsGone: gone, Ask: v.agentOf(service)}
-			if !yes {
+			if !yes && isTerminal(os.Stdin) {
 				sworn, err := v.swears(cmd.Context(), service, node)
 				if err != nil {
 					return err
@@ -96,7 +96,7 @@ func confirmCommand() *cobra.Command {
 	v.register(cmd, "the outcome")
 	cmd.ValidArgsFunction = v.services
 	cmd.Flags().StringVar(&node, "node", "", "the `node` whose program is dead")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for the node's name (a script has to give this)")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for the node's name on a terminal")
 	cmd.Flags().BoolVar(&gone, "effects-gone", false, "what the program did beside its processes, such as a mount, is gone too")
 	cmd.Flags().BoolVar(&force, "force", false, "confirm even if the node's agent answers that the program is alive, or without asking it")
 	v.completeNodes(cmd, "node")
@@ -112,12 +112,8 @@ func (v *visit) swears(ctx context.Context, service, node string) (sworn bool, e
 		look, pending, err = c.Confirmable(ctx, service, node)
 		return err
 	})
-	switch {
-	case err != nil || !pending:
+	if err != nil || !pending {
 		return false, err
-	case !isTerminal(os.Stdin):
-		return false, usage("nothing is done, because there is no terminal to ask on: "+
-			"add --yes if you have made sure that %s is off, or that no process of %s is left there", node, service)
 	}
 	words := fmt.Sprintf("If the program of %s still runs on %s, two copies will run. ", service, node)
 	if len(look) > 0 {

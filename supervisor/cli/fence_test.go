@@ -5,13 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
-	"understudy/election"
 	"understudy/supervisor/testbed/must"
 )
 
@@ -41,37 +37,6 @@ func TestAQuestionEndsWithItsCommand(t *testing.T) {
 	must.OK(t, keys.Close())
 	if left, err := io.ReadAll(terminal); string(left) != "reboot\n" {
 		t.Errorf("%q is left: %v", left, err)
-	}
-}
-
-// The one command that can make two copies run takes no silence for a yes: without a terminal nobody was asked.
-func TestNobodyIsConfirmedDeadUnasked(t *testing.T) {
-	addr := emptyCluster(t)
-	conn, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogInfo(false))
-	must.OK(t, err)
-	defer conn.Close()
-	p := election.Paths{Root: "/understudy", Service: "db"}
-	for _, path := range []string{"/understudy", election.ServicesDir("/understudy"), p.Dir(), p.Crumb()} {
-		var data []byte
-		if path == p.Crumb() {
-			data = []byte(`{"node":"h1","session":"0x1"}`)
-		}
-		_, err := conn.Create(path, data, 0, zk.WorldACL(zk.PermAll))
-		must.OK(t, err)
-	}
-	for _, c := range []struct {
-		line string
-		code int
-		want string
-	}{
-		{"fence confirm db --node h2", 1, `no node "h2"`},
-		{"fence confirm db --node h1", 2, "add --yes if you have made sure that h1 is off, or that no process of db is left there"},
-		{"fence confirm db --node h1 --yes", 0, "Confirmed: the program of db on h1"},
-	} {
-		code, out, errs := says(t, strings.Fields(c.line+" --zk "+addr)...)
-		if code != c.code || !strings.Contains(out+errs, c.want) {
-			t.Errorf("%s: code %d, %q, %q", c.line, code, out, errs)
-		}
 	}
 }
 

@@ -54,7 +54,7 @@ func TestABreadcrumbWithoutASessionNamesItsNode(t *testing.T) {
 					return strings.Contains(a.Ask(t, p.asking("status")...).Out, "--node ghost")
 				})
 				kit.Throughout(t, time.Second, "nobody runs", func() bool { return len(p.Runs()) == 0 })
-				p.order(t, a, "fence", "confirm", p.Options.Service, "--node", "ghost", "--yes")
+				p.order(t, a, "fence", "confirm", p.Options.Service, "--node", "ghost")
 			}
 			p.On(t, soon, "a", 0)
 		})
