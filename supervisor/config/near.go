@@ -11,7 +11,7 @@ var synonyms = map[string]string{
 	"depends": "processes", "dependson": "processes", "dir": "working_dir", "enabled": "eligible", "environment": "env",
 	"environmentfile": "env_file", "exec": "command", "execreload": "reload_signal", "execstart": "command", "hosts": "nodes",
 	"healthcheck": "health", "killsignal": "stop_signal", "livenessprobe": "health", "oomscoreadjust": "oom_score_adj",
-	"program": "command", "readinessprobe": "ready", "replicas": "replicated", "resource": "ocf", "runas": "user",
+	"program": "command", "readinessprobe": "ready", "resource": "ocf", "runas": "user",
 	"sessiontimeout": "lease", "stderr": "log", "stdout": "log", "stopsignal": "stop_signal", "vip": "address",
 	"virtualip": "address", "virtualipaddress": "address", "workdir": "working_dir", "workingdirectory": "working_dir",
 	"zk": "zookeeper",
