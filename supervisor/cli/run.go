@@ -128,7 +128,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	if systemd != nil || c.HTTP.Listen != "" { // else nobody looks
 		board := web.NewBoard(wire.Now)
 		conf.Observer = board
-		server = serve(c, conf, board)
+		server = serve(c, &conf, board)
 		systemd.observe(&conf, board)
 	}
 	if len(args) > 0 {

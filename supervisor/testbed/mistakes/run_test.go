@@ -88,7 +88,8 @@ func TestPrograms(t *testing.T) {
 			n1.logs(t, c.name, append(c.log, "service="+c.name)...)
 		}
 	}
-	fits(t, server, "well", 7, "n1 cannot tell people what happens, because notify fails: ", "/no/such/mail")
+	fits(t, server, "well", 7, "n1 cannot tell people what happens, because notify fails: ", "/no/such/mail",
+		"n1 does not serve HTTP at "+taken+": address already in use. It tries again.")
 	n1.logs(t, "a token that is not there", "[ERROR]", "no client can give orders", "key=http.token_file", "/no/such/token: no such file or directory")
 	n1.logs(t, "a port that is taken", "[ERROR]", "cannot serve HTTP, trying again", "listen="+taken, "address already in use", "in=5s")
 	n1.logs(t, "the agent's port", "[ERROR]", "the fencing agent cannot listen, trying again", "listen="+taken, "address already in use")
