@@ -33,7 +33,7 @@ func misconfigured(to screen, n control.NodeStatus) []string {
 	if n.Restart {
 		keys, _, _ := strings.Cut(n.Fault, " changed")
 		return to.paintAll(yellow, note(to.width,
-			n.Node+" has a new config. What changed in "+keys+" takes effect when understudy is restarted there."))
+			n.Node+" has a new config: the change to "+keys+" takes effect when understudy is restarted there."))
 	}
 	text, words := refused(n)
 	return append(to.paintAll(red, note(to.width, text)), command(to.width, words...)...)

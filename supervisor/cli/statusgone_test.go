@@ -112,7 +112,7 @@ func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
 			t.Errorf("%v, code %d: %s", again, c.want, more.String())
 		}
 		for line, told := range map[string]bool{
-			notTold: true, notServed: true, "n1 has a new config": false,
+			notTold: true, notServed: true, "n1 has a new config:": false,
 			"n2 keeps its previous config: u.yaml:1:1: x: unknown key. To see all errors, on n2: understudy check --config /u.yaml": true,
 			"n1 runs another config file than n2: put the same file on every host.":                                                 len(s.Services) == 1,
 		} {

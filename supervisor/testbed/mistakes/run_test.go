@@ -133,7 +133,7 @@ func TestTheClusterAndTheFile(t *testing.T) {
 		{"a config that is removed", "", nil, []string{"n1 keeps its previous config: " + file + ": cannot be read: no such file or directory"}},
 		{
 			"a change that needs a restart", strings.Replace(string(was), "lease: 5s", "lease: 4s", 1) + "http: {listen: \"" + free(t) + "\"}\n", nil,
-			[]string{"n1 has a new config. What changed in zookeeper: and http: takes effect when understudy is restarted there."},
+			[]string{"n1 has a new config: the change to zookeeper: and http: takes effect when understudy is restarted there."},
 		},
 		{"a config that stops everything", strings.Replace(string(was), endless, "services:\n", 1), []string{"[ERROR]", "has no services any more: nothing is stopped"}, nil},
 	} {
