@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -66,7 +69,8 @@ func (f *clusterFlags) apply(c *config.Config) error {
 	}
 	if f.Root != "" {
 		if !path.IsAbs(f.Root) || path.Clean(f.Root) != f.Root {
-			return usage("--root: %q is no path in ZooKeeper, such as /understudy", f.Root)
+			like := path.Join("/", cmp.Or(strings.Trim(f.Root, "/"), "understudy"))
+			return usage("--root: %q is no path in ZooKeeper: write one such as %s", f.Root, like)
 		}
 		c.ZooKeeper.Root = f.Root
 	}
@@ -183,4 +187,17 @@ func (f *clusterFlags) words() []string {
 		words = append(words, "--config "+printable.Word(f.Config))
 	}
 	return words
+}
+
+// advised are the commands in a text that ask for a cluster.
+var advised = regexp.MustCompile("`understudy (?:status|history|start|stop|pause|resume|switchover|drain|undrain|forget|fence|" +
+	"restart|reload|reclone)\\b[^`]*`")
+
+// typed has the commands in a text speak of the same cluster.
+func (f *clusterFlags) typed(text string) string {
+	words := strings.Join(f.words(), " ")
+	if words == "" {
+		return text
+	}
+	return advised.ReplaceAllStringFunc(text, func(c string) string { return strings.TrimSuffix(c, "`") + " " + words + "`" })
 }

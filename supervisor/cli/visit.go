@@ -76,8 +76,26 @@ func (v *visit) connected(ctx context.Context, cfg election.Config, use func(*co
 	return use(cluster)
 }
 
-// explain tells that the time ran out from other failures, and what may have been meant by an unknown name.
+// explain tells that the time ran out from other failures, and what may have been meant by an unknown name. A command that the error advises
+// speaks of the same cluster.
 func (v *visit) explain(err error) error {
+	if err = v.explained(err); err == nil || v.typed(err.Error()) == err.Error() {
+		return err
+	}
+	return located{err, v.typed(err.Error())}
+}
+
+// located is an error whose commands have the flags that this one was given.
+type located struct {
+	error
+	text string
+}
+
+func (l located) Error() string { return l.text }
+
+func (l located) Unwrap() error { return l.error }
+
+func (v *visit) explained(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		text := strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error()) // which says it once more
 		return fmt.Errorf("%w after %v: %s", errTimeout, v.timeout, text)
@@ -100,7 +118,7 @@ func (v *visit) tell(outcome any, words string, args ...any) error {
 	if v.json {
 		return writeJSON(os.Stdout, outcome)
 	}
-	_, err := fmt.Print(printable.Text(fmt.Sprintf(words, args...)))
+	_, err := fmt.Print(printable.Text(v.typed(fmt.Sprintf(words, args...))))
 	return err
 }
 

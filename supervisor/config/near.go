@@ -8,19 +8,23 @@ import (
 // synonyms are the words of other tools for keys and commands, in lower case and without - and _.
 var synonyms = map[string]string{
 	"args": "command", "autorestart": "restart", "check": "health", "cmd": "command", "colocation": "processes", "cwd": "working_dir",
-	"depends": "processes", "dependson": "processes", "dir": "working_dir", "enabled": "eligible", "environment": "env",
-	"environmentfile": "env_file", "exec": "command", "execreload": "reload_signal", "execstart": "command", "hosts": "nodes",
-	"healthcheck": "health", "killsignal": "stop_signal", "livenessprobe": "health", "oomscoreadjust": "oom_score_adj",
-	"program": "command", "readinessprobe": "ready", "resource": "ocf", "runas": "user",
-	"sessiontimeout": "lease", "stderr": "log", "stdout": "log", "stopsignal": "stop_signal", "vip": "address",
-	"virtualip": "address", "virtualipaddress": "address", "workdir": "working_dir", "workingdirectory": "working_dir",
-	"zk": "zookeeper",
+	"depends": "processes", "dependson": "processes", "dir": "working_dir", "directory": "working_dir", "enabled": "eligible",
+	"entrypoint": "command", "environment": "env", "environmentfile": "env_file", "exec": "command", "execreload": "reload_signal",
+	"execstart": "command", "execstartpre": "processes", "failuretimeout": "restart", "healthcheck": "health", "hosts": "nodes",
+	"killsignal": "stop_signal", "limitnofile": "limits", "livenessprobe": "health", "mem": "memory", "memlimit": "limits",
+	"memorymax": "limits", "migrationthreshold": "restart", "notifymaster": "hooks", "oomscoreadjust": "oom_score_adj", "port": "tcp",
+	"program": "command", "readinessprobe": "ready", "resource": "ocf", "restartsec": "restart",
+	"retries": "failures", "runas": "user", "sessiontimeout": "lease", "startperiod": "start_delay", "startretries": "restart",
+	"startsecs": "ready", "stderr": "log", "stdout": "log", "stdoutlogfile": "log", "stonith": "fencing",
+	"stopgraceperiod": "stop_timeout", "stopsignal": "stop_signal", "stopwaitsecs": "stop_timeout", "timeoutstopsec": "stop_timeout",
+	"token": "token_file", "ulimits": "limits", "vip": "address", "virtualip": "address", "virtualipaddress": "address",
+	"workdir": "working_dir", "workingdirectory": "working_dir", "zk": "zookeeper",
 
-	"ack": "fence", "cluster": "status", "config": "check", "confirm": "fence", "delete": "forget",
-	"failover": "switchover", "info": "status", "kill": "stop", "list": "status", "log": "logs", "ls": "status", "maintenance": "pause",
-	"members": "status", "move": "switchover", "nodes": "status", "promote": "switchover", "ps": "status", "reinit": "reclone",
-	"remove": "forget", "rm": "forget", "show": "status", "standby": "drain", "tail": "logs", "test": "check", "top": "status",
-	"unpause": "resume", "upgrade": "reexec", "validate": "check", "watch": "status",
+	"ack": "fence", "cluster": "status", "config": "check", "confirm": "fence", "delete": "forget", "failover": "switchover",
+	"info": "status", "kill": "stop", "list": "status", "log": "logs", "ls": "status", "maintenance": "pause", "members": "status",
+	"move": "switchover", "nodes": "status", "promote": "switchover", "ps": "status", "reinit": "reclone", "remove": "forget",
+	"rm": "forget", "show": "status", "standby": "drain", "tail": "logs", "test": "check", "top": "status", "unpause": "resume",
+	"upgrade": "reexec", "validate": "check", "watch": "status",
 }
 
 // DidYouMean is ` (did you mean "x"?)` for the one of the words that another tool calls so, or the nearest, or nothing when none is near.

@@ -82,7 +82,7 @@ func TestNearestWordIsFound(t *testing.T) {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
-	for word, of := range map[string][]string{"session_timeout": {"servers", "lease"}, "--session-timeout": {"--stop-timeout", "--lease"}} {
+	for word, of := range map[string][]string{"session_timeout": {"servers", "lease"}, "stopwaitsecs": {"command", "stop_timeout"}, "mem_limit": {"log", "limits"}, "--session-timeout": {"--stop-timeout", "--lease"}} {
 		if got := DidYouMean(word, of); got != ` (did you mean "`+of[1]+`"?)` {
 			t.Errorf("%s: %q", word, got)
 		}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -118,6 +119,21 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 			code, _, h := b.ask("GET", path, "")
 			if code != want || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Security-Policy") == "" {
 				b.Errorf("%s: %d %v", path, code, h)
+			}
+		}
+		for _, c := range []struct {
+			method, path, body string
+			code               int
+			says               string
+		}{
+			{"GET", "/api/v1/nosuch", "", 404, "there is no such path"}, {"PUT", "/api/v1/status", "", 405, "only GET is answered there"},
+			{"GET", pauseDB, "", 405, "only POST is answered there"}, {"POST", pauseDB, `{"reason": 5}`, 400, "reason is of another type: number"},
+			{"POST", pauseDB, `[]`, 400, "is of another type: array"},
+		} {
+			code, text, _ := b.ask(c.method, c.path, c.body, "Authorization", "Bearer sesame")
+			var got struct{ Error string }
+			if err := json.Unmarshal([]byte(text), &got); err != nil || code != c.code || !strings.Contains(got.Error, c.says) {
+				b.Errorf("%s %s: %d %s", c.method, c.path, code, text)
 			}
 		}
 	})

@@ -129,6 +129,9 @@ func parseRequest(kind, order string, body io.Reader) (request, error) {
 		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
 			why = "this is not JSON"
 		}
+		if other, typed := errors.AsType[*json.UnmarshalTypeError](err); typed {
+			why = strings.TrimSpace(other.Field + " is of another type: " + other.Value)
+		}
 		return v, fmt.Errorf(`the body must be a JSON object such as {"reason": "new disks"}: %s`, why)
 	}
 	switch {
