@@ -91,6 +91,8 @@ type Node struct {
 	Restart bool   `json:"needs_restart,omitempty"` // a restart is all that its config needs
 	// Untold is why it cannot tell people what happens (notify).
 	Untold string `json:"notify_fault,omitempty"`
+	// Unserved is why it serves no HTTP, though its config has an address, which is in it.
+	Unserved string `json:"http_fault,omitempty"`
 	// Warnings are dangerous settings there, as Bounded leaves them.
 	Warnings []string `json:"warnings,omitempty"`
 	// LeaseMs is how long after the sending of an acknowledged heartbeat its programs may run.

@@ -210,7 +210,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 			warnings := election.Bounded(s.notes.warnings())
 			fault, restart := s.notes.faults(s.credentials.why())
 			t.Session.Self.Say(func(n *election.Node) {
-				n.Sum, n.Fault, n.Restart, n.Warnings, n.Untold = sum, fault, restart, warnings, untold
+				n.Sum, n.Fault, n.Restart, n.Warnings, n.Untold, n.Unserved = sum, fault, restart, warnings, untold, s.unserved
 			})
 		}
 		if len(stops) == 0 && (ctx.Err() != nil || s.roster.done()) {
@@ -231,6 +231,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 				look.Reset(handoff.Look)
 			}
 		case <-look.C:
+		case s.unserved = <-s.cfg.Unserved:
 		case <-s.wake:
 		case <-s.pulse.beat:
 		case <-over:

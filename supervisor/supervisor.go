@@ -76,6 +76,7 @@ type Config struct {
 	Services      []service.Conf
 	Warnings      []string      // dangerous settings, a line each, for the status
 	Changes       <-chan Change // changes of the config while it runs; nil: none
+	Unserved      <-chan string // why HTTP is not served, as that changes; empty: it is; nil: it need not be
 	Logger        hclog.Logger
 	JSONLog       bool                   // the log's lines are JSON, and so are the guardians' last words
 	TLS           *keyfile.TLS           // nil: plain
@@ -168,6 +169,7 @@ type supervisor struct {
 	credentials *credentials
 	exposure    *exposure
 	pulse       pulse
+	unserved    string        // the newest of Config.Unserved, for the loop of a session
 	wake        chan struct{} // capacity 1: the loop of a session has to look at the roster and the notes
 }
 

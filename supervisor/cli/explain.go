@@ -25,15 +25,19 @@ func explainCommand(operations string) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			found := explained(operations, strings.Join(args, " "))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out := cmd.OutOrStdout()
+			found, sure := explained(operations, strings.Join(args, " "))
 			if len(found) == 0 {
 				return errors.New("no row of docs/operations.md fits these words: give more of the line, or see `understudy status`")
+			}
+			if !sure {
+				fmt.Fprint(out, "No row fits exactly. The closest:\n\n")
 			}
 			width := screenOf(os.Stdout).width
 			for i, r := range found {
 				if i > 0 {
-					fmt.Println()
+					fmt.Fprintln(out)
 				}
 				for _, part := range []struct{ label, text string }{{"", r.what}, {r.head, r.means}, {"do", r.do}} {
 					indent := ""
@@ -44,7 +48,7 @@ func explainCommand(operations string) *cobra.Command {
 						if j > 0 {
 							indent = strings.Repeat(" ", len(indent))
 						}
-						fmt.Println(indent + line)
+						fmt.Fprintln(out, indent+line)
 					}
 				}
 			}
@@ -59,13 +63,14 @@ type explanation struct{ what, head, means, do string }
 var (
 	tableCells = regexp.MustCompile(` *\| *`)
 	links      = regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`)
-	telling    = regexp.MustCompile(`[\p{L}\p{N}]{4,}`) // words that are more than "the" and "is"
+	// examples are what stands in a row for a node, a time or other words at the beginning or the end of a line.
+	examples = regexp.MustCompile(`^n\d(?:, n\d)* | (?:n\d|\d+m\d+s|\.\.\.)(?: .*)?$`)
+	telling  = regexp.MustCompile(`[\p{L}\p{N}]{4,}`) // words that are more than "the" and "is"
 )
 
-// explained are the rows that share the most words with a text: those of a literal in it that is in the text whole, or else of what they
-// are about.
-func explained(operations, text string) (best []explanation) {
-	text = strings.ToLower(text)
+// explained are the rows with a literal that is in a text whole; sure is false for one that only shares the most words with it.
+func explained(operations, text string) (best []explanation, sure bool) {
+	text = strings.TrimSpace(strings.ToLower(text))
 	said := telling.FindAllString(text, -1)
 	most, head := 0.0, ""
 	var above explanation
@@ -81,22 +86,8 @@ func explained(operations, text string) (best []explanation) {
 		row := explanation{plainText(cells[1]), head, sameAs(above.means, plainText(cells[2])), sameAs(above.do, plainText(cells[3]))}
 		above = row
 		score := 0.0
-		for i, literal := range strings.Split(strings.ToLower(cells[1]), "`") {
-			words := telling.FindAllString(literal, -1)
-			within := 0
-			for _, w := range words {
-				if slices.Contains(said, w) {
-					within++
-				}
-			}
-			switch {
-			case within == 0:
-			case i%2 == 1 && strings.Contains(text, literal) && (len(said) == 1 || strings.Contains(literal, " ")):
-				// all of it, in its order: the word "active" alone is in many lines
-				score = max(score, 1000+float64(len(words)))
-			case 2*within >= min(len(words), len(said)) && within > 1:
-				score = max(score, float64(within)/float64(len(words)+len(said)-within))
-			}
+		for i, part := range strings.Split(strings.ToLower(cells[1]), "`") {
+			score = max(score, likeness(text, said, part, i%2 == 1, i == 1))
 		}
 		if score > most {
 			most, best = score, nil
@@ -105,8 +96,65 @@ func explained(operations, text string) (best []explanation) {
 			best = append(best, row)
 		}
 	}
-	return best[:min(len(best), 3)]
+	if most < certain {
+		return best[:min(len(best), 1)], false
+	}
+	return best[:min(len(best), 3)], true
 }
+
+const (
+	certain = 1000 // what is more than that is certain
+	nearly  = 0.8  // so much of all words is in both
+)
+
+// likeness is how well a part of a row's first cell fits a text; literal: it is what the program prints; first: nothing is before it.
+func likeness(text string, said []string, part string, literal, first bool) float64 {
+	words := telling.FindAllString(part, -1)
+	var shared []string
+	for _, w := range words {
+		if slices.Contains(said, w) {
+			shared = append(shared, w)
+		}
+	}
+	if len(shared) == 0 {
+		return 0
+	}
+	within, all, asked := weight(shared), weight(words), weight(said)
+	ratio := within / (all + asked - within)
+	exact := examples.ReplaceAllString(part, "")
+	rest, begins := strings.CutPrefix(part, text)
+	switch {
+	case literal && part == text && first:
+		return 3 * certain // the row is about these words
+	case literal && part == text:
+		return 2 * certain
+	case literal && strings.Contains(exact, " ") && strings.Contains(text, exact): // the word "active" alone is in many lines
+		return certain + float64(len(words))
+	case literal && begins && strings.ContainsAny(rest[:1], ":;,("):
+		return certain + ratio
+	case ratio >= nearly && len(shared) > 1:
+		return certain + ratio
+	case literal && len(said) == 1 && strings.Contains(text, part):
+		return ratio
+	case 2*within >= min(all, asked) && len(shared) > 1:
+		return ratio
+	}
+	return 0
+}
+
+// weight is how much words tell: those that are in many rows tell little.
+func weight(words []string) (sum float64) {
+	for _, w := range words {
+		if slices.Contains(common, w) {
+			sum += 0.3
+		} else {
+			sum++
+		}
+	}
+	return sum
+}
+
+var common = []string{"active", "another", "been", "from", "have", "node", "program", "service", "supervisor", "that", "this", "with"}
 
 // sameAs is a cell that may point at the one above it.
 func sameAs(above, cell string) string {

@@ -51,7 +51,7 @@ func historyCommand() *cobra.Command {
 					return writeJSON(os.Stdout, map[string]any{"activations": entries})
 				}
 				if len(entries) == 0 && all > 0 {
-					_, err := fmt.Println("No activation is of that kind, of " + count(all, "activation") + " that are kept.")
+					_, err := fmt.Println(unmatched(all))
 					return err
 				}
 				return writeHistory(os.Stdout, screenOf(os.Stdout), entries, time.Now(), len(args) == 0)
@@ -70,6 +70,14 @@ func historyCommand() *cobra.Command {
 func endedBefore(a control.HistoryEntry, at time.Time) bool {
 	ended := cmp.Or(a.End, a.EndMax)
 	return !a.Active && ended != nil && ended.Before(at)
+}
+
+// unmatched says that the activations that are kept are others than those that were asked for.
+func unmatched(kept int) string {
+	if kept == 1 {
+		return "The last activation does not match."
+	}
+	return fmt.Sprintf("None of the last %d activations matches.", kept)
 }
 
 // writeHistory prints the table.

@@ -79,3 +79,11 @@ func TestHistoryShowsABoundedGapAndAnOverlap(t *testing.T) {
 		}
 	}
 }
+
+func TestWhereNoActivationMatchesTheirNumberIsSaid(t *testing.T) {
+	for kept, want := range map[int]string{1: "The last activation does not match.", 4: "None of the last 4 activations matches."} {
+		if got := unmatched(kept); got != want {
+			t.Errorf("%d: %s", kept, got)
+		}
+	}
+}

@@ -13,11 +13,20 @@ import (
 )
 
 // serve makes what serves the config's HTTP by what the supervisor writes on the board; nil when nothing is to be served.
-func serve(c *config.Config, conf supervisor.Config, board *web.Board) *web.Server {
+func serve(c *config.Config, conf *supervisor.Config, board *web.Board) *web.Server {
 	if c.HTTP.Listen == "" {
 		return nil
 	}
+	unserved := make(chan string, 1)
+	conf.Unserved = unserved
 	return web.New(web.Config{
+		Unserved: func(why string) {
+			select {
+			case <-unserved: // nobody has taken what was said before
+			default:
+			}
+			unserved <- why
+		},
 		Listen: c.HTTP.Listen, Node: conf.Node, Host: conf.Host, Hosts: c.HTTP.Hosts, Version: conf.Version, Board: board,
 		Token: token("http.token_file", c.HTTP.TokenFile, "no client can give orders", conf.Logger),
 		ReadToken: token("http.read_token_file", c.HTTP.ReadTokenFile, "only clients with the token of http.token_file may look",

@@ -33,28 +33,39 @@ func misconfigured(to screen, n control.NodeStatus) []string {
 	if n.Restart {
 		keys, _, _ := strings.Cut(n.Fault, " changed")
 		return to.paintAll(yellow, note(to.width,
-			n.Node+" has a new config. What changed in "+keys+" takes effect when understudy is restarted there."))
+			n.Node+" has a new config: the change to "+keys+" takes effect when understudy is restarted there."))
 	}
-	lines := to.paintAll(red, note(to.width, n.Node+" keeps its previous config: "+n.Fault+". To see all errors, on "+n.Node+":"))
-	words := []string{"understudy check"}
+	text, words := refused(n)
+	return append(to.paintAll(red, note(to.width, text)), command(to.width, words...)...)
+}
+
+// refused tells that a supervisor does not take its new config, and with which command all errors show.
+func refused(n control.NodeStatus) (text string, words []string) {
+	words = []string{"understudy check"}
 	if n.Config != "" && n.Config != config.DefaultFile {
 		words = append(words, "--config "+printable.Word(n.Config))
 	}
-	return append(lines, command(to.width, words...)...)
+	return n.Node + " keeps its previous config: " + n.Fault + ". To see all errors, on " + n.Node + ":", words
 }
 
-// untold tells why people are not told what happens.
-func (to paper) untold(s control.Status) (lines []string) {
+// unheard tells what a node cannot do for people and clients.
+func (to paper) unheard(s control.Status) (lines []string) {
 	for _, n := range s.Nodes {
-		if n.Untold != "" {
-			lines = append(lines, to.paintAll(red, note(to.width, untold(n)))...)
+		for _, words := range unheard(n) {
+			lines = append(lines, to.paintAll(red, note(to.width, words))...)
 		}
 	}
 	return lines
 }
 
-func untold(n control.NodeStatus) string {
-	return n.Node + " cannot tell people what happens, because notify fails: " + n.Untold + ". It tries again."
+func unheard(n control.NodeStatus) (lines []string) {
+	if n.Untold != "" {
+		lines = append(lines, n.Node+" cannot tell people what happens, because notify fails: "+n.Untold+". It tries again.")
+	}
+	if n.Unserved != "" {
+		lines = append(lines, n.Node+" does not serve HTTP at "+n.Unserved+". It tries again.")
+	}
+	return lines
 }
 
 // warned lists the dangerous settings, each once with all nodes that have it.

@@ -120,6 +120,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		defer tellEnsemble(c, auth, log)()
 	}
 	conf.Warnings = tellDangers(log, nil, l.warnings)
+	l.tellDoubts(log)
 	conf.Memory, conf.SessionRecord = supervisor.NewMemory(conf), supervisor.NewSessionRecord(conf)
 	conf.Lacks = func(s config.Service) error { return cmp.Or(s.Lacks(), unit.Unbounded(s, false), unit.Taken(s)) }
 	conf.Neighbours = supervisor.NewNeighbours(conf)
@@ -127,7 +128,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	if systemd != nil || c.HTTP.Listen != "" { // else nobody looks
 		board := web.NewBoard(wire.Now)
 		conf.Observer = board
-		server = serve(c, conf, board)
+		server = serve(c, &conf, board)
 		systemd.observe(&conf, board)
 	}
 	if len(args) > 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -40,6 +41,7 @@ type commandFlags struct {
 type loaded struct {
 	*config.Config
 	warnings config.Faults                          // dangerous settings
+	doubts   config.Faults                          // of flags: what is probably not meant
 	sum      string                                 // of the files; empty: it is made of flags
 	files    config.Files                           // that it was read from
 	looked   map[string]bool                        // the files that warnings may be about
@@ -172,7 +174,7 @@ func (f *runFlags) settle(cmd *cobra.Command, r config.LoadResult, patience time
 	if r.Config != nil {
 		warnings = append(warnings, crowded(r)...)
 	}
-	l, err := loaded{r.Config, warnings, r.Sum, r.Files, looked, r.At}, r.Err()
+	l, err := loaded{Config: r.Config, warnings: warnings, sum: r.Sum, files: r.Files, looked: looked, at: r.At}, r.Err()
 	if err == nil {
 		err = f.cluster.apply(l.Config)
 	}
@@ -239,7 +241,18 @@ func (f *runFlags) single(args []string) (loaded, error) {
 		return l, err
 	}
 	c.Services = map[string]config.Service{f.command.name: s}
-	return l, inFlags(l.Validate())
+	if err := l.Validate(); err != nil {
+		return l, inFlags(err)
+	}
+	l.doubts, _ = inFlags(l.Doubts()).(config.Faults)
+	return l, nil
+}
+
+// tellDoubts logs what `check` tells of a file.
+func (l loaded) tellDoubts(log hclog.Logger) {
+	for _, f := range l.doubts {
+		log.Warn("doubtful flag", "warning", f.String())
+	}
 }
 
 // askable gives the node the agent that the flags ask for: none without a secret.

@@ -161,7 +161,7 @@ func writeStatus(w io.Writer, to paper, s control.Status, now time.Time) error {
 	all := selection{node: to.node}.from(s).Services
 	s = to.from(s)
 	if len(s.Services) == 0 {
-		lines := slices.Concat(to.nothing(s), to.untold(s), to.gone(s, now), to.drained(s))
+		lines := slices.Concat(to.nothing(s), to.unheard(s), to.gone(s, now), to.drained(s))
 		if len(all) > 0 {
 			lines = append(lines, wrap(total(all), to.width)...)
 		}
@@ -192,7 +192,7 @@ func writeStatus(w io.Writer, to paper, s control.Status, now time.Time) error {
 	for _, words := range warned(s.Nodes) {
 		rows = append(rows, row{notes: to.paintAll(yellow, note(to.width, words))})
 	}
-	rows = append(rows, row{notes: to.untold(s)}, row{notes: to.gone(s, now)}, row{notes: to.drained(s)})
+	rows = append(rows, row{notes: to.unheard(s)}, row{notes: to.gone(s, now)}, row{notes: to.drained(s)})
 	for _, words := range otherFiles(s.Services) {
 		rows = append(rows, row{notes: to.paintAll(yellow, note(to.width, words))})
 	}

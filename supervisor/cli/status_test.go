@@ -211,7 +211,7 @@ func TestWhatOthersWroteIsOnlyText(t *testing.T) {
 		Service: "safe", Active: "n1", Failsafe: []string{"n2", evil}, Members: []control.MemberStatus{{Node: "n1", Role: "active"}},
 	}, {
 		Service: "web", Fencing: &control.FencingStatus{Node: "x; reboot", By: "n2"}, Members: []control.MemberStatus{{Node: "n2", Role: "fencing"}},
-	}}, Nodes: []control.NodeStatus{{Node: "n1", Fault: evil, Warnings: []string{evil}, Untold: evil}}}
+	}}, Nodes: []control.NodeStatus{{Node: "n1", Fault: evil, Warnings: []string{evil}, Untold: evil, Unserved: evil}}}
 	for i := range s.Services {
 		s.Services[i].Problems = control.Problems(s.Services[i], now)
 	}

@@ -40,9 +40,16 @@ func checkStatus(w io.Writer, s control.Status, now time.Time) error {
 		fmt.Fprintln(&text, printable.Text(g.Words(now)))
 	}
 	for _, n := range s.Nodes {
-		if n.Untold != "" && worst != control.Healthy {
-			fmt.Fprintln(&text, printable.Text(untold(n)))
+		if n.Fault != "" && !n.Restart {
+			why, words := refused(n)
+			fmt.Fprintln(&text, printable.Text(why+" "+strings.Join(words, " ")))
 		}
+		for _, words := range unheard(n) {
+			fmt.Fprintln(&text, printable.Text(words))
+		}
+	}
+	for _, words := range otherFiles(s.Services) {
+		fmt.Fprintln(&text, printable.Text(words))
 	}
 	if len(s.Services) != 1 {
 		fmt.Fprintln(&text, total(s.Services))

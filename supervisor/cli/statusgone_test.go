@@ -41,13 +41,18 @@ func TestALostNodeIsSeenAmongManyServices(t *testing.T) {
 
 const notTold = "n2 cannot tell people what happens, because notify fails: exit code 1. It tries again."
 
+const (
+	unserved  = "127.0.0.1:8437: address already in use"
+	notServed = "n2 does not serve HTTP at " + unserved + ". It tries again."
+)
+
 func TestThatPeopleAreNotToldIsSaidOnce(t *testing.T) {
 	for name, services := range map[string][]control.ServiceStatus{"of a service": {{Service: "db"}, {Service: "web"}}, "of none": nil} {
 		for _, failed := range []bool{false, true} {
 			var b bytes.Buffer
-			s := control.Status{Services: services, Nodes: []control.NodeStatus{{Node: "n1"}, {Node: "n2", Untold: "exit code 1"}}}
+			s := control.Status{Services: services, Nodes: []control.NodeStatus{{Node: "n1"}, {Node: "n2", Untold: "exit code 1", Unserved: unserved}}}
 			must.OK(t, writeStatus(&b, paper{screen: screen{width: 200}, selection: selection{failed: failed}}, s, now))
-			if strings.Count(b.String(), notTold) != 1 || strings.Contains(b.String(), "n1 cannot") {
+			if strings.Count(b.String(), notTold) != 1 || strings.Count(b.String(), notServed) != 1 || strings.Contains(b.String(), "n1 cannot") {
 				t.Errorf("%s, failed %v:\n%s", name, failed, b.String())
 			}
 		}
@@ -97,10 +102,23 @@ func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
 		if status, ok := errors.AsType[exitStatus](err); ok {
 			code = int(status)
 		}
-		s.Nodes = []control.NodeStatus{{Node: "n2", Untold: "exit code 1"}} // which is no trouble of a service
+		// What is no trouble of a service is told, and changes no code.
+		s.Nodes = []control.NodeStatus{{Node: "n1", Fault: "notify changed", Restart: true}, {Node: "n2", Untold: "exit code 1", Unserved: unserved, Fault: "u.yaml:1:1: x: unknown key", Config: "/u.yaml"}}
+		if len(s.Services) == 1 {
+			s.Services[0].Files = [][]string{{"n1"}, {"n2"}}
+		}
 		var more strings.Builder
-		if again := checkStatus(&more, s, now); !errors.Is(again, err) || strings.Contains(more.String(), notTold+"\n") != (c.want != 0) {
+		if again := checkStatus(&more, s, now); !errors.Is(again, err) {
 			t.Errorf("%v, code %d: %s", again, c.want, more.String())
+		}
+		for line, told := range map[string]bool{
+			notTold: true, notServed: true, "n1 has a new config:": false,
+			"n2 keeps its previous config: u.yaml:1:1: x: unknown key. To see all errors, on n2: understudy check --config /u.yaml": true,
+			"n1 runs another config file than n2: put the same file on every host.":                                                 len(s.Services) == 1,
+		} {
+			if strings.Contains(more.String(), line) != told {
+				t.Errorf("code %d, without %q:\n%s", c.want, line, more.String())
+			}
 		}
 		if code != c.want || !strings.Contains(b.String(), c.words) {
 			t.Errorf("code %d, want %d: %s", code, c.want, b.String())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"understudy/election"
 	"understudy/supervisor/control"
@@ -49,5 +50,19 @@ func TestAnUnfitNodeSaysWhyAmongMany(t *testing.T) {
 		if b.String() != want {
 			t.Errorf("%q, want %q", b.String(), want)
 		}
+	}
+}
+
+// A service that is down has the reason in its line, whatever keeps its nodes from taking it.
+func TestACheckGivesTheReasonWhyAServiceIsDown(t *testing.T) {
+	failed := control.MemberStatus{Node: "n1", Role: election.RoleFailed, Health: election.HealthFailed, Since: at(4 * time.Second), Why: "the program ended: exit code 3"}
+	drained := control.MemberStatus{Node: "n2", Role: election.RoleStandby, Health: election.HealthOK, Drained: &control.DrainedNode{Node: "n2", Words: "drained by me"}}
+	v := control.ServiceStatus{Service: "db", Members: []control.MemberStatus{failed, drained}}
+	v.Problems = control.Problems(v, now)
+	var b strings.Builder
+	_ = checkStatus(&b, control.Status{Services: []control.ServiceStatus{v}}, now) // the exit code is another test's
+	want := "db: DOWN: no node can run it now. n1 failed here 4s ago, the program ended: exit code 3. It tries again later. n2 is drained by me.\n"
+	if b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
 	}
 }

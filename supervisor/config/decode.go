@@ -276,7 +276,7 @@ func inherit(given, inherited []spot) []spot {
 func (d *decoder) list(from spot, v reflect.Value, p path) {
 	n := follow(from.value)
 	if n.Kind != yaml.SequenceNode {
-		d.fault(n, p, "%s where a list is expected%s", kindOf(n), listForm(n))
+		d.fault(n, p, "%s where a list is expected%s", kindOf(n), listForm(n, v.Type().Elem(), p))
 		return
 	}
 	items := reflect.Zero(v.Type())

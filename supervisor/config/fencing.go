@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -114,7 +115,12 @@ func (m FenceOne) check(p place) {
 		}
 	case m.Exec != nil:
 		key, timeout = "exec", m.Exec.Timeout
-		checkFencer(p.key(key).key("command"), m.Exec.Command)
+		command := p.key(key).key("command")
+		checkFencer(command, m.Exec.Command)
+		if idle := m.Exec.Command.idle(); idle != "" {
+			command.warn("%s succeeds whatever the previous node's host does, and the program may still run there: "+
+				"name a command that switches that host off", quoted(idle))
+		}
 		checkPlugs(p.key(key), m.Exec.Plugs)
 	case m.SSH != nil:
 		key, timeout = "ssh", m.SSH.Timeout
@@ -137,6 +143,17 @@ func checkFencer(p place, words Command) {
 		p.fault("missing: say which program fences")
 	}
 	words.check(p)
+}
+
+// idle is the program's name where a command succeeds without doing anything.
+func (words Command) idle() string {
+	if len(words) == 3 && words[1] == "-c" && !strings.ContainsAny(words[2], ";&|\n`$(") {
+		words = strings.Fields(words[2])
+	}
+	if len(words) > 0 && slices.Contains([]string{"true", ":", "echo", "printf", "sleep"}, filepath.Base(words[0])) {
+		return filepath.Base(words[0])
+	}
+	return ""
 }
 
 func (s FenceSSH) check(p place) {

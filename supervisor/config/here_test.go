@@ -50,6 +50,7 @@ services:
     user: ME
     log: {file: DIR}
   i: {command: DIR/empty, user: ME}
+  j: {command: /tmp, user: ME}
 `, "DIR", dir)
 	for _, script := range []string{"cr", "bare", "good", "empty"} {
 		if err := os.Chmod(filepath.Join(dir, script), 0o755); err != nil {
@@ -91,6 +92,7 @@ services:
 		`u.yaml:21:16: services.f.command: "cr": its lines end as on Windows, so the kernel looks for "/bin/sh\r": sed -i 's/\r$//' cr`,
 		`u.yaml:22:16: services.g.command: "bare": its interpreter /no/shell: no such file or directory`,
 		`u.yaml:26:17: services.h.log.file: ` + strconv.Quote(dir) + ` is a directory: name a file in it`,
+		`u.yaml:28:16: services.j.command: "/tmp": is a directory`,
 		`part.yaml:2:16: services.z.command: "/nowhere/z": no such file or directory`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

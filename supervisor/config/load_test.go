@@ -139,6 +139,7 @@ func TestFileThatCannotBeReadSaysWhyInOneLine(t *testing.T) {
 	cases := map[string]string{
 		filepath.Join(dir, "none"): "no such file or directory",
 		dir:                        "it is a directory",
+		"/tmp":                     "it is a directory",
 		fifo:                       "it is not a regular file",
 	}
 	if os.Getuid() != 0 {

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -19,6 +21,8 @@ func (d *decoder) unknown(at *yaml.Node, t reflect.Type, p path) {
 	hint := DidYouMean(key, known)
 	isService := t == reflect.TypeFor[written]() || t == reflect.TypeFor[entry]()
 	switch {
+	case isService && key == "replicas":
+		hint = ": Understudy runs one copy of the program, and more nodes give it more standbys"
 	case hint != "":
 	case t == reflect.TypeFor[document]() && means[entry](key):
 		hint = ": it belongs to a service, or under defaults:"
@@ -159,13 +163,29 @@ func mappingForm(p path) string {
 	return ""
 }
 
-// listForm shows how what stands in a list's place is written as one.
-func listForm(n *yaml.Node) string {
-	switch {
-	case n.Kind == yaml.MappingNode:
+// listForm shows how what stands in a list's place is written as one, whose items are of a type.
+func listForm(n *yaml.Node, item reflect.Type, p path) string {
+	mappings := item.Kind() == reflect.Struct
+	forms := map[string]string{"include": `["conf.d/*.yaml"]`, "servers": `["zk1:2181", "zk2:2181"]`}
+	switch key := p[len(p)-1]; {
+	case n.Kind == yaml.MappingNode && mappings:
 		return `: write [{KEY: VALUE}], or "- " before each item`
-	case n.Kind == yaml.ScalarNode && !isNull(n):
-		return ": write [" + quoted(n.Value) + "]"
+	case n.Kind == yaml.MappingNode:
+		return ": write " + cmp.Or(forms[key], "[VALUE, VALUE]")
+	case n.Kind != yaml.ScalarNode || isNull(n):
+		return ""
+	case mappings && n.Value == "agent" && slices.Contains(keysOf(item), "agent"):
+		return ": write [{agent: {}}]" // the only key that can have nothing in it
+	case mappings && slices.Contains(keysOf(item), n.Value):
+		return ": write [{" + n.Value + ": {KEY: VALUE}}]"
+	case item == reflect.TypeFor[Process]():
+		return ": write [{name: NAME, command: PROGRAM}]"
+	case mappings:
+		return ": write [{KEY: VALUE}]"
 	}
-	return ""
+	var words []string
+	for word := range strings.SplitSeq(n.Value, ",") {
+		words = append(words, quoted(strings.TrimSpace(word)))
+	}
+	return ": write [" + strings.Join(words, ", ") + "]"
 }

@@ -13,7 +13,7 @@ var synonyms = map[string]string{
 	"execstart": "command", "execstartpre": "processes", "failuretimeout": "restart", "healthcheck": "health", "hosts": "nodes",
 	"killsignal": "stop_signal", "limitnofile": "limits", "livenessprobe": "health", "mem": "memory", "memlimit": "limits",
 	"memorymax": "limits", "migrationthreshold": "restart", "notifymaster": "hooks", "oomscoreadjust": "oom_score_adj", "port": "tcp",
-	"program": "command", "readinessprobe": "ready", "replicas": "replicated", "resource": "ocf", "restartsec": "restart",
+	"program": "command", "readinessprobe": "ready", "resource": "ocf", "restartsec": "restart",
 	"retries": "failures", "runas": "user", "sessiontimeout": "lease", "startperiod": "start_delay", "startretries": "restart",
 	"startsecs": "ready", "stderr": "log", "stdout": "log", "stdoutlogfile": "log", "stonith": "fencing",
 	"stopgraceperiod": "stop_timeout", "stopsignal": "stop_signal", "stopwaitsecs": "stop_timeout", "timeoutstopsec": "stop_timeout",

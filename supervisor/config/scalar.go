@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -51,7 +52,7 @@ func ReadDuration(word string) (time.Duration, error) {
 	if err == nil {
 		return length, nil
 	}
-	if _, err := strconv.ParseFloat(word, 64); err == nil {
+	if number, err := strconv.ParseFloat(word, 64); err == nil && !math.IsInf(number, 0) && !math.IsNaN(number) {
 		return 0, fmt.Errorf("%s has no unit: write %ss for seconds", quoted(word), shorten(word))
 	}
 	return 0, fmt.Errorf("%s is not a duration such as 500ms, 1.5s or 2m", quoted(word))

@@ -11,12 +11,22 @@ import (
 func (c *Config) Validate() error {
 	r := report{where: newPositions(nil)}
 	c.document().check(&r)
-	var faults Faults
-	for _, f := range r.found {
-		faults = append(faults, Fault{Key: f.keys[0].String(), Message: f.message})
-	}
-	if len(faults) == 0 {
+	if len(r.found) == 0 {
 		return nil // and no error that is an empty list
+	}
+	return keyed(r.found)
+}
+
+// Doubts are what is allowed and probably not meant, as Validate reports faults.
+func (c *Config) Doubts() Faults {
+	r := report{where: newPositions(nil)}
+	c.document().check(&r)
+	return keyed(r.warnings)
+}
+
+func keyed(all []found) (faults Faults) {
+	for _, f := range all {
+		faults = append(faults, Fault{Key: f.keys[0].String(), Message: f.message, Danger: f.danger})
 	}
 	slices.SortStableFunc(faults, Fault.compare)
 	return slices.Compact(faults)

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"understudy/supervisor/safefile"
 )
@@ -50,8 +52,8 @@ func (s *machineCheck) executables(p path, words Command, g Program, refuse bool
 	if len(words) == 0 || words[0] == "" {
 		return
 	}
-	name, _ := find(words[0], g) // a program that is not found is told elsewhere
-	if name != "" && (filepath.IsAbs(name) || !strings.Contains(words[0], "/")) {
+	name, err := find(words[0], g) // a program that is not found is told elsewhere, and so is a directory
+	if name != "" && !errors.Is(err, syscall.EISDIR) && (filepath.IsAbs(name) || !strings.Contains(words[0], "/")) {
 		s.own(p, name, safefile.Command, refuse)
 	}
 	base := filepath.Base(words[0])

@@ -20,9 +20,9 @@ func looks(e election.Effects) (there, elsewhere []string) {
 		case l.Mount != "":
 			words = fmt.Sprintf("%s (%s) is not mounted there", l.Mount, name)
 		case l.Undo != "":
-			words = fmt.Sprintf("what %s did is undone, as by `%s`", name, l.Undo)
+			words = fmt.Sprintf("what %s did has been undone (by hand, for example with `%s`)", name, l.Undo)
 		default:
-			words = fmt.Sprintf("what %s did is undone", name)
+			words = fmt.Sprintf("what %s did has been undone", name)
 		}
 		if slices.Contains(e.Survive, name) {
 			elsewhere = append(elsewhere, words)

@@ -22,8 +22,8 @@ func TestWhatAProgramDidIsConfirmedByItself(t *testing.T) {
 	b := newBed(t)
 	b.session().put(paths("db").Crumb(), election.BreadCrumb{Node: "old", Session: "0x7", Effects: aside}, 0)
 	want := []string{
-		"192.0.2.10 is not set there", "/srv/db (mnt) is not mounted there", "what dns did is undone, as by `/usr/local/bin/dns del`", "what old did is undone",
-		"what role did is undone, as by `/bin/return`",
+		"192.0.2.10 is not set there", "/srv/db (mnt) is not mounted there", "what dns did has been undone (by hand, for example with `/usr/local/bin/dns del`)", "what old did has been undone",
+		"what role did has been undone (by hand, for example with `/bin/return`)",
 	}
 	look, pending, err := b.c.Confirmable(t.Context(), "db", "old")
 	if err != nil || !pending || !slices.Equal(look, want) {
@@ -47,7 +47,7 @@ func TestWhatAProgramDidIsConfirmedByItself(t *testing.T) {
 func TestStatusNamesWhatToLookAtBeforeAConfirmation(t *testing.T) {
 	v := ServiceStatus{Service: "db", Fencing: &FencingStatus{Node: "a", effects: aside}, Members: []MemberStatus{{Node: "b", Role: election.RoleStandby}}}
 	want := "Check a first: it is off, or no process of the program is left there, and 192.0.2.10 is not set there, and /srv/db (mnt) is not mounted there, and " +
-		"what dns did is undone, as by `/usr/local/bin/dns del`, and what old did is undone. Even if it is off: what role did is undone, as by `/bin/return`. " +
+		"what dns did has been undone (by hand, for example with `/usr/local/bin/dns del`), and what old did has been undone. Even if it is off: what role did has been undone (by hand, for example with `/bin/return`). " +
 		"No boot of it undoes that. If you are wrong, two copies run. Then:"
 	if got := unfenced(v).Hint; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

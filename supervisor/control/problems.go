@@ -116,7 +116,7 @@ func whole(v ServiceStatus) (problems []Problem) {
 		}
 		add(Warning, "No node runs it, because it is "+v.Order+".", hint, remedy("understudy start", "", v.Service))
 	case v.Stopped:
-		add(Warning, "It is being stopped ("+v.Order+").", "", Remedy{})
+		add(Warning, "It is to stop, and has not stopped yet ("+v.Order+").", "", Remedy{})
 	case v.Paused && v.Active == "":
 		add(Fault, "DOWN: automatic takeovers are off ("+v.Order+"), so no node starts it.", "To turn them on again:", resume)
 	case v.Paused:
@@ -192,8 +192,8 @@ func unwell(v ServiceStatus, m MemberStatus, now time.Time) (Problem, bool) {
 		f.Level, f.What = Warning, m.Node+" cannot take it"+because(m)+"."
 	case m.Restarts > 0 && m.Exited != nil && now.Sub(*m.Exited) < lately:
 		f.Level = Warning
-		f.What = fmt.Sprintf("%s: the program was restarted %s, last%s, after: %s.",
-			m.Node, times(m.Restarts), agoWords(m.Exited, now), m.Exit)
+		f.What = fmt.Sprintf("On %s, the program was restarted %s%s, because: %s.",
+			m.Node, times(m.Restarts), agoWords(m.Exited, now), strings.TrimPrefix(m.Exit, "the program ended: "))
 		f.Hint, f.Do = output(v, m)
 	default:
 		return f, false
@@ -206,9 +206,9 @@ const lately = 10 * time.Minute
 
 func times(n int) string {
 	if n == 1 {
-		return "once"
+		return "once,"
 	}
-	return fmt.Sprintf("%d times", n)
+	return fmt.Sprintf("%d times, the last time", n)
 }
 
 // agoWords tells how long ago something was.

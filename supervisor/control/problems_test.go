@@ -47,7 +47,11 @@ func TestAPauseIsToldBeforeABlockedTakeover(t *testing.T) {
 func TestACrashLoopIsSeenBetweenTwoCrashes(t *testing.T) {
 	m := MemberStatus{Node: "a", Role: election.RoleActive, Health: election.HealthOK, Restarts: 4, Exit: "killed by SIGSEGV", Exited: before(12 * time.Second)}
 	v := ServiceStatus{Service: "web", Active: "a", Members: []MemberStatus{m, {Node: "b", Role: election.RoleStandby, Health: election.HealthOK}}}
-	if got := words(v); len(got) != 1 || !strings.Contains(got[0], "a: the program was restarted 4 times, last 12s ago, after: killed by SIGSEGV.") {
+	if got := words(v); len(got) != 1 || !strings.Contains(got[0], "On a, the program was restarted 4 times, the last time 12s ago, because: killed by SIGSEGV.") {
+		t.Errorf("got %q", got)
+	}
+	v.Members[0].Restarts, v.Members[0].Exit = 1, "the program ended: killed by SIGHUP"
+	if got := words(v); len(got) != 1 || !strings.Contains(got[0], "On a, the program was restarted once, 12s ago, because: killed by SIGHUP.") {
 		t.Errorf("got %q", got)
 	}
 	v.Members[0].Exited = before(time.Hour)

@@ -128,6 +128,7 @@ type NodeStatus struct {
 	Sum      string     `json:"config_sum,omitempty"`   // of the file's content, and of all that it includes
 	Warnings []string   `json:"warnings"`               // dangerous settings there
 	Untold   string     `json:"notify_fault,omitempty"` // why it cannot tell people what happens
+	Unserved string     `json:"http_fault,omitempty"`   // where it serves no HTTP, and why
 	Since    *time.Time `json:"since"`
 	LeaseMs  int64      `json:"lease_ms"` // 0: it does not say
 	Silent   bool       `json:"silent"`   // ZooKeeper keeps its session, but it sends no heartbeats
@@ -345,7 +346,7 @@ func parseNode(name string, z znode) NodeStatus {
 	var n election.Node
 	_ = json.Unmarshal(z.data, &n)
 	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Config: n.Config, Sum: n.Sum,
-		Fault: n.Fault, Restart: n.Restart, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Untold: n.Untold,
+		Fault: n.Fault, Restart: n.Restart, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Untold: n.Untold, Unserved: n.Unserved,
 		Since: when(n.Since), LeaseMs: n.LeaseMs, Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}, At: n.Copies}
 }
 

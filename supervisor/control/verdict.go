@@ -61,7 +61,7 @@ func (s ServiceStatus) Judge() (verdict Verdict, words string) {
 		words += ": " + worst.What
 	}
 	for _, f := range s.Problems {
-		if f.What != worst.What && s.Unfit(f) {
+		if f.What != worst.What && (s.Unfit(f) || verdict == Down && f.Node != "") {
 			words += " " + f.What
 		}
 	}

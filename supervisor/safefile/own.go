@@ -107,6 +107,7 @@ const staff = 50 // Debian's group for /usr/local
 func (use Purpose) check(here string, st *unix.Stat_t, last bool) error {
 	kind, mode := st.Mode&unix.S_IFMT, st.Mode&0o7777
 	secret := use == Secret && last && kind != unix.S_IFLNK
+	shared := kind == unix.S_IFDIR && (mode&unix.S_ISVTX != 0 || here == "/tmp")
 	excess, do, mount := mode&0o022, "write to", here
 	switch {
 	case kind == unix.S_IFLNK: // it has no mode; its mount is its folder's
@@ -116,7 +117,7 @@ func (use Purpose) check(here string, st *unix.Stat_t, last bool) error {
 		if st.Uid == 0 && os.Geteuid() != 0 { // root lets us read it by our group, as by an fsGroup of Kubernetes
 			excess &^= 0o040
 		}
-	case kind == unix.S_IFDIR && !last && (mode&unix.S_ISVTX != 0 || here == "/tmp"): // without its sticky bit all of the machine is open
+	case shared && !last: // without its sticky bit all of the machine is open
 		excess = 0
 	case use == Command && st.Gid == staff && strings.HasPrefix(here+"/", "/usr/local/"):
 		excess &^= 0o020
@@ -132,8 +133,11 @@ func (use Purpose) check(here string, st *unix.Stat_t, last bool) error {
 	case !ours(st.Uid):
 		return foreignf("%s belongs to %s, who can change it: chown %d %s", here, user(st.Uid), os.Geteuid(), here)
 	}
-	return foreignf("%s belongs to %s and group %d, and its mode %04o lets others %s it: chmod %o %s",
-		here, user(st.Uid), st.Gid, mode, do, mode&^excess, here)
+	mend := fmt.Sprintf("chmod %o %s", mode&^excess, here)
+	if shared { // the programs of all users need it as it is
+		mend = "use a directory elsewhere"
+	}
+	return foreignf("%s belongs to %s and group %d, and its mode %04o lets others %s it: %s", here, user(st.Uid), st.Gid, mode, do, mend)
 }
 
 func foreignf(format string, args ...any) error { return Foreign(fmt.Sprintf(format, args...)) }

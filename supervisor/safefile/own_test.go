@@ -63,7 +63,7 @@ func TestWhatIsOursIsSoOnItsWholePath(t *testing.T) {
 		{"loose/x", Setting, "DIR/loose belongs to root and group 0, and its mode 0777 lets others write to it: chmod 755 DIR/loose"},
 		{"home/logs/x", Setting, "DIR/home belongs to user 4711, who can change what is in it: chown 0 DIR/home, or use a file elsewhere"},
 		{"sticky/x", Secret, ""},
-		{"sticky", Setting, "its mode 1777 lets others write to it: chmod 1755 DIR/sticky"},
+		{"sticky", Setting, "DIR/sticky belongs to root and group 0, and its mode 1777 lets others write to it: use a directory elsewhere"},
 		{"sticky/theirs/x", Setting, "DIR/sticky/theirs belongs to user 4711"},
 		{"sticky/link", Setting, "DIR/sticky/link is a link of user 4711, who can change it: chown -h 0 DIR/sticky/link"},
 		{"out", Setting, "DIR/home belongs to user 4711"},
@@ -76,6 +76,9 @@ func TestWhatIsOursIsSoOnItsWholePath(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(c.want, "DIR", s.dir))) {
 			t.Errorf("%s for %d: %v", c.name, c.use, err)
 		}
+	}
+	if err := Own("/tmp", Setting); err != nil && strings.Contains(err.Error(), "chmod") {
+		t.Errorf("of /tmp: %v", err)
 	}
 	t.Setenv("SUDO_UID", "4711")
 	if err := Own(s.at("home/logs/x"), Setting); err != nil {

@@ -12,6 +12,7 @@ import (
 type daemon struct {
 	names   []string
 	drop    string                       // the flag that sends it to the background
+	set     [2]string                    // an option that sends it there with another value
 	stays   []string                     // flags of which each keeps it in the foreground
 	add     []string                     // what is added where none of these is there
 	becomes func(argv []string) []string // the command of the program itself, in place of a script's; nil: not known
@@ -27,7 +28,8 @@ type daemon struct {
 var daemons = []daemon{
 	{names: []string{"nginx"}, stays: []string{"daemon off;"}, add: []string{"-g", "daemon off;"}, stop: "QUIT",
 		reload: "HUP", listens: true},
-	{names: []string{"redis-server", "valkey-server"}, stays: []string{"--daemonize no"}, add: []string{"--daemonize", "no"}},
+	{names: []string{"redis-server", "valkey-server"}, set: [2]string{"--daemonize", "no"},
+		stays: []string{"--daemonize no"}, add: []string{"--daemonize", "no"}},
 	{
 		names: []string{"pg_ctlcluster"}, becomes: postgres, stop: "INT", reload: "HUP", user: "postgres", notify: true,
 		env: "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj", // OOMScoreAdjust= is for the first process alone
@@ -126,7 +128,10 @@ func Foreground(argv []string) []string {
 		return slices.Clone(argv)
 	}
 	var kept []string
-	for _, word := range argv {
+	for i, word := range argv {
+		if i > 0 && d.set[0] != "" && argv[i-1] == d.set[0] {
+			word = d.set[1]
+		}
 		if word != d.drop {
 			kept = append(kept, strings.ReplaceAll(word, "daemon on;", "daemon off;")) // nginx's
 		}

@@ -93,7 +93,7 @@ func TestDaemonsStayInTheForeground(t *testing.T) {
 		{"nginx -g|daemon off;", "nginx -g|daemon off;"},
 		{"nginx -g|pid /x;daemon off;", "nginx -g|pid /x;daemon off;"},
 		{"redis-server /etc/redis.conf", "redis-server /etc/redis.conf --daemonize no"},
-		{"redis-server --daemonize yes", "redis-server --daemonize yes --daemonize no"},
+		{"redis-server --daemonize yes --port 1", "redis-server --daemonize no --port 1"},
 		{"memcached -d -m 64", "memcached -m 64"},
 		{"haproxy -D -f x", "haproxy -f x -db"},
 		{"haproxy -Ws -f x", "haproxy -Ws -f x"},

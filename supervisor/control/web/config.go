@@ -24,7 +24,9 @@ type Config struct {
 	ReadToken func() (string, error)
 	// Certificate is what connections are secured with; nil: they are not. It is called with each connection.
 	Certificate func() (*tls.Certificate, error)
-	Logger      hclog.Logger
+	// Unserved is told why Listen cannot be had, and "" once it can; nil: nobody asks.
+	Unserved func(why string)
+	Logger   hclog.Logger
 }
 
 // cluster is what ZooKeeper knows, and steers: a control.SharedCluster. Each call ends with its context.

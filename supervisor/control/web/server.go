@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -86,16 +87,32 @@ func (s *Server) Run(ctx context.Context) error {
 		var lc net.ListenConfig
 		l, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
 		if err == nil {
+			s.unserved(nil)
 			s.cfg.Logger.Info("serving HTTP", "address", l.Addr().String(), "writable", s.cfg.Token != nil, "tls", s.cfg.Certificate != nil)
 			err = s.Serve(ctx, l)
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
+		s.unserved(err)
 		s.cfg.Logger.Error("cannot serve HTTP, trying again", "listen", s.cfg.Listen, "error", err, "in", relisten)
 		if !wait.For(ctx, relisten) {
 			return nil
 		}
+	}
+}
+
+// unserved tells why the address cannot be had; nil: it can.
+func (s *Server) unserved(err error) {
+	why := ""
+	if err != nil {
+		why = s.cfg.Listen + ": " + err.Error()
+		if call, ok := errors.AsType[*os.SyscallError](err); ok {
+			why = s.cfg.Listen + ": " + call.Err.Error()
+		}
+	}
+	if s.cfg.Unserved != nil {
+		s.cfg.Unserved(why)
 	}
 }
 

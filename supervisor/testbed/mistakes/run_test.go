@@ -88,7 +88,8 @@ func TestPrograms(t *testing.T) {
 			n1.logs(t, c.name, append(c.log, "service="+c.name)...)
 		}
 	}
-	fits(t, server, "well", 7, "n1 cannot tell people what happens, because notify fails: ", "/no/such/mail")
+	fits(t, server, "well", 7, "n1 cannot tell people what happens, because notify fails: ", "/no/such/mail",
+		"n1 does not serve HTTP at "+taken+": address already in use. It tries again.")
 	n1.logs(t, "a token that is not there", "[ERROR]", "no client can give orders", "key=http.token_file", "/no/such/token: no such file or directory")
 	n1.logs(t, "a port that is taken", "[ERROR]", "cannot serve HTTP, trying again", "listen="+taken, "address already in use", "in=5s")
 	n1.logs(t, "the agent's port", "[ERROR]", "the fencing agent cannot listen, trying again", "listen="+taken, "address already in use")
@@ -132,7 +133,7 @@ func TestTheClusterAndTheFile(t *testing.T) {
 		{"a config that is removed", "", nil, []string{"n1 keeps its previous config: " + file + ": cannot be read: no such file or directory"}},
 		{
 			"a change that needs a restart", strings.Replace(string(was), "lease: 5s", "lease: 4s", 1) + "http: {listen: \"" + free(t) + "\"}\n", nil,
-			[]string{"n1 has a new config. What changed in zookeeper: and http: takes effect when understudy is restarted there."},
+			[]string{"n1 has a new config: the change to zookeeper: and http: takes effect when understudy is restarted there."},
 		},
 		{"a config that stops everything", strings.Replace(string(was), endless, "services:\n", 1), []string{"[ERROR]", "has no services any more: nothing is stopped"}, nil},
 	} {

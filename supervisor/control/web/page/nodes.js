@@ -47,8 +47,8 @@ function supervisors() {
     put(zookeeper, unread || (!up ? '▲ not connected' : up.silent ? '▲ no heartbeat' : 'connected'), !unread && (!up || up.silent) ? 'bad' : 'soft');
     put(version, up ? up.version : '', 'soft');
     put(age, up ? ago(up.since) : n.gone ? ago(n.gone.last_seen) : '');
-    put(more, [n.gone && n.gone.without_standby ? '▲ ' + bare(n.gone) : '', n.drained ? '‖ drained' : '', up && up.config_fault ? '▲ keeps its previous config' : '', up && up.notify_fault ? '▲ notify fails' : '', warned.length ? count(warned.length, 'warning', 'warnings') : ''].filter(Boolean).join(', '),
-      n.gone && n.gone.without_standby || up && (up.config_fault || up.notify_fault) ? 'bad' : n.drained ? 'warn' : 'soft');
+    put(more, [n.gone && n.gone.without_standby ? '▲ ' + bare(n.gone) : '', n.drained ? '‖ drained' : '', up && up.config_fault ? '▲ keeps its previous config' : '', up && up.notify_fault ? '▲ notify fails' : '', up && up.http_fault ? '▲ no HTTP' : '', warned.length ? count(warned.length, 'warning', 'warnings') : ''].filter(Boolean).join(', '),
+      n.gone && n.gone.without_standby || up && (up.config_fault || up.notify_fault || up.http_fault) ? 'bad' : n.drained ? 'warn' : 'soft');
   }
 }
 
@@ -78,7 +78,7 @@ function nodeCard(node) {
 
 function nodeBody(c, n) {
   const up = n.up, d = n.drained;
-  const list = [up && up.config_fault ? ['It keeps its previous config: ' + up.config_fault, 'bad'] : '', up && up.notify_fault ? ['It cannot tell people what happens, because notify fails: ' + up.notify_fault, 'bad'] : '', d ? [`Drained${d.by ? ' by ' + d.by : ''}${d.since ? ' ' + ago(d.since) + ' ago' : ''}${d.why ? ': ' + d.why : ''}. It is kept out of all services until undrained.`, 'warn'] : '',
+  const list = [up && up.config_fault ? ['It keeps its previous config: ' + up.config_fault, 'bad'] : '', up && up.notify_fault ? ['It cannot tell people what happens, because notify fails: ' + up.notify_fault, 'bad'] : '', up && up.http_fault ? ['It does not serve HTTP at ' + up.http_fault, 'bad'] : '', d ? [`Drained${d.by ? ' by ' + d.by : ''}${d.since ? ' ' + ago(d.since) + ' ago' : ''}${d.why ? ': ' + d.why : ''}. It is kept out of all services until undrained.`, 'warn'] : '',
     n.gone ? [`It is gone, last seen ${ago(n.gone.last_seen)} ago: ${bare(n.gone)}. If it does not come back: understudy forget ${n.node}`, 'bad'] : !up ? ['Its supervisor is not connected to ZooKeeper.', 'bad'] : '', ...(up && up.warnings || []).map(w => [w, 'soft'])].filter(Boolean);
   fill(c.list, list, () => make('li'), (item, [text, tone]) => put(item, text, tone));
   put(c.facts, up ? [`host ${up.host}, pid ${up.pid}`, 'version ' + up.version, up.contain && 'contains programs by ' + up.contain, up.config && 'config ' + up.config].filter(Boolean).join(' · ') : '');
