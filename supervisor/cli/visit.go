@@ -76,8 +76,8 @@ func (v *visit) connected(ctx context.Context, cfg election.Config, use func(*co
 	return use(cluster)
 }
 
-// explain tells that the time ran out from other failures, and what may have been meant by an unknown name. A command that the error advises
-// speaks of the same cluster.
+// explain tells that the time ran out from other failures, and what may have been meant by an unknown name. A command that the error
+// advises speaks of the same cluster.
 func (v *visit) explain(err error) error {
 	if err = v.explained(err); err == nil || v.typed(err.Error()) == err.Error() {
 		return err

@@ -346,8 +346,8 @@ func parseNode(name string, z znode) NodeStatus {
 	var n election.Node
 	_ = json.Unmarshal(z.data, &n)
 	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Config: n.Config, Sum: n.Sum,
-		Fault: n.Fault, Restart: n.Restart, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Untold: n.Untold, Unserved: n.Unserved,
-		Since: when(n.Since), LeaseMs: n.LeaseMs, Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}, At: n.Copies}
+		Fault: n.Fault, Restart: n.Restart, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Untold: n.Untold,
+		Unserved: n.Unserved, Since: when(n.Since), LeaseMs: n.LeaseMs, Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}, At: n.Copies}
 }
 
 // when is nil for a time that is not known.
