@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os/exec"
@@ -17,10 +19,13 @@ import (
 // The example of a store refuses every write of an activation that another one has followed, also after it was killed.
 func TestTheExampleOfAStoreRefusesOldTokens(t *testing.T) {
 	need.These(t, "python3")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
-	addr := l.Addr().String()
-	must.OK(t, l.Close())
+	addr := ""
+	for addr == "" { // no port that the kernel gives to a connection of others meanwhile
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000))); err == nil {
+			addr = l.Addr().String()
+			must.OK(t, l.Close())
+		}
+	}
 	_, port, _ := net.SplitHostPort(addr)
 	kept := filepath.Join(t.TempDir(), "kept.db")
 	start := func() *exec.Cmd {
