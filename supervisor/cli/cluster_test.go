@@ -17,7 +17,7 @@ func TestAnAdvisedCommandSpeaksOfTheSameCluster(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	plain := fmt.Errorf("%w: `understudy start db` first", control.ErrRefused)
-	if got := (&visit{}).explain(plain); got != plain {
+	if got := (&visit{}).explain(plain); got.Error() != plain.Error() {
 		t.Errorf("%v", got)
 	}
 	if v.explain(nil) != nil {

@@ -244,7 +244,7 @@ func (f *runFlags) single(args []string) (loaded, error) {
 	if err := l.Validate(); err != nil {
 		return l, inFlags(err)
 	}
-	l.doubts, _ = inFlags(l.Doubts()).(config.Faults)
+	l.doubts, _ = errors.AsType[config.Faults](inFlags(l.Doubts()))
 	return l, nil
 }
 

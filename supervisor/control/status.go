@@ -347,7 +347,8 @@ func parseNode(name string, z znode) NodeStatus {
 	_ = json.Unmarshal(z.data, &n)
 	return NodeStatus{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Config: n.Config, Sum: n.Sum,
 		Fault: n.Fault, Restart: n.Restart, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Untold: n.Untold,
-		Unserved: n.Unserved, Since: when(n.Since), LeaseMs: n.LeaseMs, Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}, At: n.Copies}
+		Unserved: n.Unserved, Since: when(n.Since), LeaseMs: n.LeaseMs, At: n.Copies,
+		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.LeaseMs}}
 }
 
 // when is nil for a time that is not known.
