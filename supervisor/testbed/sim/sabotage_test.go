@@ -170,7 +170,7 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"extend all leases by the promises for one service", []change{
 		{"supervisor/failsafe/keep.go", "		deadline = min(deadline, limit)\n", "		_ = limit\n"},
-		outages, lossesAnd("FreezeSupervisor"),
+		outages, losses, pairs, sleepers,
 	}},
 	{"take a lock again without a look at the claim's name", []change{
 		{"election/reclaim.go", "	case !slices.Contains(look.Claims, claim.name):\n", "	case len(claim.name) == 0:\n"},

@@ -16,6 +16,20 @@ func lossesAnd(kinds string) change {
 // outages makes every plan one with failsafe services, so that what breaks only those is soon noticed.
 var outages = change{"supervisor/testbed/sim/outage.go", "	if r.IntN(3) > 0 {\n		return\n	}\n", "	_ = r.IntN(3)\n"}
 
+// pairs gives every plan two services.
+var pairs = change{"supervisor/testbed/sim/plan.go", "Services: pick(r, 1, 1, 2)", "Services: pick(r, 2, 2, 2)"}
+
+// sleepers freezes all supervisors within a lease of the loss of the ensemble.
+var sleepers = change{"supervisor/testbed/sim/outage.go", "	var ends []func()\n	at := f.For", `	for n := range sf.nodes {
+		time.AfterFunc(sf.plan.Timeout*time.Duration(f.N%100)/200, func() {
+			if !sf.plan.Calm {
+				sf.nemesis.begin(Fault{Kind: FreezeSupervisor, Node: n, For: sf.plan.Timeout})
+			}
+		})
+	}
+	var ends []func()
+	at := f.For`}
+
 // watchdogs gives every plan watchdogs.
 var watchdogs = change{"supervisor/testbed/sim/device.go", "	if p.Timeout < leastWatched || r.IntN(4) > 0 {", "	if p.Timeout < leastWatched || r.IntN(4) > 4 {"}
 
