@@ -89,6 +89,13 @@ func (dv *watchdogsView) reset(d *device) {
 			}
 		}
 	}
+	for _, t := range d.node.host.trees { // a warm program that its term has not promoted yet is in no view
+		for p := range t.procs {
+			if t.node == d.node.name && p.doomed {
+				return
+			}
+		}
+	}
 	for by := range d.holders {
 		if g, ok := by.(*guardian); ok && g.running() && time.Since(g.awake) > 2*d.timeout {
 			dv.broken("watchdog", "%s is reset though nothing is alive there, and guardian %d could feed", d.node.name, g.index+1)
