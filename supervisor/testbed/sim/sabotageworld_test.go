@@ -20,10 +20,12 @@ var outages = change{"supervisor/testbed/sim/outage.go", "	if r.IntN(3) > 0 {\n	
 var pairs = change{"supervisor/testbed/sim/plan.go", "Services: pick(r, 1, 1, 2)", "Services: pick(r, 2, 2, 2)"}
 
 // sleepers freezes all supervisors within a lease of the loss of the ensemble.
-var sleepers = change{"supervisor/testbed/sim/outage.go", "	var ends []func()\n	at := f.For", `	for n := range sf.nodes {
+var sleepers = change{"supervisor/testbed/sim/outage.go", "	var ends []func()\n	at := f.For", `	for _, n := range sf.nodes {
 		time.AfterFunc(sf.plan.Timeout*time.Duration(f.N%100)/200, func() {
-			if !sf.plan.Calm {
-				sf.nemesis.begin(Fault{Kind: FreezeSupervisor, Node: n, For: sf.plan.Timeout})
+			sf.mu.Lock()
+			defer sf.mu.Unlock()
+			if !sf.plan.Calm && n.inc != nil && n.inc.running() && n.inc.mayLose(1) {
+				n.inc.halt(sf.plan.Timeout)
 			}
 		})
 	}
