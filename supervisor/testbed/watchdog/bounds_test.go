@@ -26,7 +26,7 @@ func TestAProgramsProcessesAreBoundedTogether(t *testing.T) {
 	began := tick.Now()
 	p.a.do(t, "sh -c 'echo $$ >'"+inside+"'/cgroup.procs; exec tail /dev/zero' || true")
 	p.On(t, soon, "a", began)
-	const status = "understudy status --config /etc/understudy.yaml | grep -o 'killed by [^.]*' | head -n 1"
+	const status = "understudy status --json --config /etc/understudy.yaml | grep -o 'killed by [^.\"]*' | head -n 1"
 	if got, want := p.a.do(t, status), "killed by SIGKILL, out of memory"; got != want {
 		t.Errorf("status says %q, not %q", got, want)
 	}
