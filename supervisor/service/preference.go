@@ -12,7 +12,7 @@ type preference struct {
 	node     string // this one
 	conf     *Conf  // as it is in force
 	relapses relapses
-	rivalBy  time.Time // until then, assume that a preferred node is gone: it did not take a free lock
+	rivals   relapses // how often a preferred node did not take a free lock: until then, assume that it is gone
 }
 
 // priority is what this node tells the others.
@@ -66,16 +66,17 @@ const settledIn = 2 * time.Second
 
 // rival reports whether a preferred node should get the service, once that node has been fit for so long.
 func (p *preference) rival(now time.Time, w election.Intents) (after time.Duration, there bool) {
-	if !p.conf.Failback || w.Control.Paused || w.Rival(p.node, p.conf.Priority) == "" {
+	if w.Rival(p.node, p.conf.Priority) == "" {
+		p.rivals.reset() // one that comes back is another try
 		return 0, false
 	}
-	return max(settledIn, p.rivalBy.Sub(now)), true
+	return max(settledIn, p.rivals.until.Sub(now)), p.conf.Failback && !w.Control.Paused
 }
 
 // longestDemotion is the longest time for which a node is not preferred, unless it backs off for longer anyway.
 const longestDemotion = time.Hour
 
-// relapses counts how often this node gives the service up. A preferred node that comes back takes the service away from a healthy one:
+// relapses counts how often a node gives the service up. A preferred node that comes back takes the service away from a healthy one:
 // it may do so less and less often, and at last not at all. Meanwhile it stands by as any other.
 type relapses struct {
 	times int       // in a row

@@ -42,9 +42,17 @@ func TestAPreferredNodeIsWaitedFor(t *testing.T) {
 	if after, there := p.rival(now, w); !there || after != settledIn {
 		t.Errorf("%v, %v", after, there)
 	}
-	p.rivalBy = now.Add(time.Minute)
-	if after, there := p.rival(now, w); !there || after != time.Minute {
-		t.Errorf("it did not take a free lock: %v, %v", after, there)
+	for _, longer := range []time.Duration{1, 2, 4, 8} {
+		p.rivals.gaveUp(now, time.Minute)
+		if after, there := p.rival(now, w); !there || after != longer*time.Minute {
+			t.Errorf("it did not take a free lock: %v, %v, want %v", after, there, longer*time.Minute)
+		}
+	}
+	if _, there := p.rival(now, election.Intents{}); there {
+		t.Error("though nobody is preferred")
+	}
+	if after, there := p.rival(now, w); !there || after != settledIn {
+		t.Errorf("it was away and came back: %v, %v", after, there)
 	}
 	w.Control.Paused = true
 	if _, there := p.rival(now, w); there {

@@ -184,7 +184,7 @@ func (c *candidacy) polite() bool {
 			return true
 		}
 		if rival > 0 {
-			v.mem.preference.rivalBy = time.Now().Add(2 * c.s.Longest())
+			v.mem.preference.rivals.gaveUp(time.Now(), 2*c.s.Longest())
 		}
 	}
 	c.waits = time.Time{}
