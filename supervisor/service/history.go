@@ -277,7 +277,7 @@ func (h *history) recordEnd(ctx context.Context, cand *election.Candidate, e *en
 	owed := h.takeOwed()
 	ctx = context.WithoutCancel(ctx)
 	wait.For(ctx, settling) // let the node that takes over write first
-	bounded, cancel := context.WithTimeout(ctx, time.Second)
+	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
 	a := owed.entry
 	a.End, a.Reason = &owed.end, why

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/config"
 )
 
 // journalctl -p warning has each takeover; a switchover is none, though the node that gave the lock back has not written its end yet.
@@ -57,6 +58,40 @@ func TestATakeoverIsAWarning(t *testing.T) {
 		if got := strings.TrimSpace(log.String()); got != want {
 			t.Errorf("%s, not\n%s", got, want)
 		}
+	})
+}
+
+// Where ZooKeeper takes long, as when many services move at once, the node that gave the lock back still says why itself.
+func TestAnEndIsWrittenThoughZooKeeperIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zk := newEnsemble(t)
+		defer zk.server.Close()
+		zk.timeout, zk.latency = 8*time.Second, 200*time.Millisecond
+		h := history{log: hclog.NewNullLogger()}
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			c, _, err := s.NewCandidate(ctx, "db", election.Race)
+			if err != nil {
+				return err
+			}
+			e, next := newEntry(1), newEntry(2)
+			e.story, next.story = election.NoBreadcrumb, election.NoBreadcrumb
+			e.noteStart()
+			if err := h.record(ctx, c, &e, e.Activation); err != nil {
+				return err
+			}
+			h.noteEnd(&e, election.SwitchAsked)
+			h.noteProved(&e)
+			next.noteStart()
+			if err := h.record(ctx, c, &next, next.Activation); err != nil {
+				return err
+			}
+			h.recordEnd(ctx, c, &e, config.Moves{}, election.SwitchAsked)
+			past, err := c.History.Past(ctx, 2)
+			if err == nil && past[0].Reason != election.SwitchAsked {
+				t.Errorf("it ended: %s", past[0].Reason)
+			}
+			return err
+		})
 	})
 }
 

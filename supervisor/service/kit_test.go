@@ -118,6 +118,7 @@ type ensemble struct {
 	began  time.Time
 	self   election.Node
 
+	latency time.Duration // of each answer
 	timeout time.Duration // of the sessions
 	seen    time.Duration // the longest one of any node
 	log     hclog.Logger
@@ -134,8 +135,19 @@ func (e *ensemble) Now() time.Duration { return time.Since(e.began) + time.Hour 
 
 func (e *ensemble) dial() net.Conn {
 	ours, theirs := net.Pipe()
-	go e.server.ServeConn(theirs)
+	go e.server.ServeConn(slow{theirs, e.latency})
 	return ours
+}
+
+// slow is a connection on which each message takes a while.
+type slow struct {
+	net.Conn
+	latency time.Duration
+}
+
+func (s slow) Write(b []byte) (int, error) {
+	time.Sleep(s.latency)
+	return s.Conn.Write(b)
 }
 
 // byHand writes a znode as an operator would.
