@@ -147,6 +147,17 @@ func (c *copyHere) close() {
 	}
 }
 
+// leave closes it where its service was removed, before a namesake starts a program. If that hangs, the session does not wait for it.
+func (c *copyHere) leave(s Session) {
+	closed := make(chan struct{})
+	go func() { defer close(closed); c.close() }()
+	select {
+	case <-closed:
+	case <-s.Ended():
+	case <-s.Leave:
+	}
+}
+
 // stand says whether this node would take the lock.
 func (c *copyHere) stand(yes bool) {
 	if c != nil {

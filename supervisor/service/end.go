@@ -32,7 +32,9 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 		if e := t.term.killUntilProved(ctx); e.Kind != role.Proved {
 			return e // P2: keep the lock while a process may be alive
 		}
-		v.copy.free()
+		if !v.Removed() { // else it would come back beside what its namesake starts
+			v.copy.free()
+		}
 	}
 	v.history.noteProved(&t.term.entry)
 	if v.conf.Once && v.state.Cause == role.StopAsked && t.term.run.first != nil {

@@ -167,6 +167,7 @@ func (v *Service) Serve(ctx context.Context, s Session) error {
 	role.Drive(ctx, v.state, t)
 	if v.Removed() && v.carried == nil && !v.state.Undead && !handing(ctx) {
 		t.leavePrevious(ctx)
+		v.copy.leave(s)
 	}
 	// This session need not stay open for a previous session's tree.
 	if u := &v.undead; v.state.Undead && (u.tree == nil || u.epoch == s.Epoch) {

@@ -69,3 +69,22 @@ func TestAReloadThatFailsItsCheckSendsNoSignal(t *testing.T) {
 	p.order(t, op, "reload", p.Options.Service)
 	d.until(t, "start reload")
 }
+
+// Where a service is warm no more, its old program is not started once more, to stand by: it would run beside the new one of another node.
+func TestAProgramThatIsWarmNoMoreStandsByNoMore(t *testing.T) {
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	a := p.Lab.Machine(t, "a")
+	script := func(name string) string {
+		return "command: [sh, -c, 'echo " + name + " >> " + string(d) + "; trap \"\" USR1; while :; do sleep 0.02; done']"
+	}
+	path := p.Config(t, a, "", script("warm"), "warm: {promote: {signal: USR1}}", "stop_timeout: 100ms")
+	s := p.FromFile(t, a, path)
+	p.Role(t, "a", "active")
+	d.until(t, "warm")
+	plain := p.Config(t, a, "", script("plain"))
+	must.OK(t, os.Rename(plain, path))
+	kit.Until(t, soon, "the new one runs", func() bool { return strings.HasSuffix(d.text(), "plain") })
+	if said, log := d.text(), s.Log(); said != "warm plain" || strings.Count(log, "program started") != 2 {
+		t.Errorf("%s\n%s", said, log)
+	}
+}
