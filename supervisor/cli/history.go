@@ -196,7 +196,7 @@ func down(a control.HistoryEntry) string {
 	if a.DownMs == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d restarts, down %s)", a.Restarts, lasted(&a.DownMs, brief))
+	return fmt.Sprintf(" (%s, down %s)", count(a.Restarts, "restart"), lasted(&a.DownMs, brief))
 }
 
 // fenced tells how an activation could begin.

@@ -200,7 +200,7 @@ func (w *view) showBar(bar role.Bar, why string) {
 	case bar == role.Paused, bar == role.NoBar && paused: // the role, which is about to change, says so
 		return
 	case bar == role.NoBar:
-		w.log.Info("this node can take the service again")
+		w.log.Info("this node can take the service")
 	case why == replica.Starting:
 		w.log.Info("this node can take the service once its program is ready")
 	default:
