@@ -25,6 +25,7 @@ var (
 	prompted = regexp.MustCompile(`(?m)^(n\d)# (.*)\n((?:[^n\n].*\n|n[^\d\n].*\n|n\d[^#].*\n)*)`)
 	varying  = regexp.MustCompile(`[~<>]?\b[\d.]+(?:-[\d.]+)?(?:(?:ms|s|m|h)(?:[\d.]+(?:ms|s|m))*)?\b`)
 	advice   = regexp.MustCompile(`(?s)\n *[Nn]ote: any client.*?set\s+its\s+auth\b\.?`) // which the page leaves out
+	passing  = regexp.MustCompile(`(?m)^ *n\d has stopped it\n`)                         // told if it lasts until somebody looks
 )
 
 // steps are those of a part of the page.
@@ -39,7 +40,7 @@ func steps(part string) (all []step) {
 
 // alike is a text without what differs each time: numbers and times, which server leads, and the width of columns.
 func alike(text string) string {
-	text = strings.ReplaceAll(advice.ReplaceAllString("\n"+text, ""), ", leader,", ", follower,")
+	text = strings.ReplaceAll(passing.ReplaceAllString(advice.ReplaceAllString("\n"+text, ""), ""), ", leader,", ", follower,")
 	return strings.Join(strings.Fields(varying.ReplaceAllString(text, "0")), " ")
 }
 
