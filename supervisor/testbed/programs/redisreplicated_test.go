@@ -36,7 +36,8 @@ func redisTrioWith(t *testing.T, line string, swaps ...string) *trio {
 }
 
 func swapRedis(s watch.Store, key int, write int64) (int64, error) {
-	const swap = "local was = redis.call('GET', KEYS[1]) or '0'; redis.call('SET', KEYS[1], ARGV[1] == '0' and was or ARGV[1]); return tonumber(was)"
+	const swap = "local was = redis.call('GET', KEYS[1]) or '0' " +
+		"redis.call('SET', KEYS[1], ARGV[1] == '0' and was or ARGV[1]) return tonumber(was)"
 	said, err := s.(watch.ReplicatedRedis).Held("EVAL", swap, "1", fmt.Sprint("register-", key), strconv.FormatInt(write, 10))
 	if err != nil {
 		return 0, err
