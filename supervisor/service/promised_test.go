@@ -12,7 +12,9 @@ import (
 
 	"understudy/election"
 	"understudy/fencing"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/config"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 )
 
@@ -99,6 +101,26 @@ func TestWhatAFencingHasSeenIsInTheRecord(t *testing.T) {
 				alive := name == "alive"
 				if got := zk.crumb(); got.Leftover.Known != alive || slices.Equal(got.Left, []string{"vip"}) == alive {
 					t.Errorf("%s: the record says %+v, %v", name, got.Leftover, got.Left)
+				}
+			})
+		})
+	}
+}
+
+// P1: a proved death of the previous active is not enough where this machine still runs what an earlier supervisor of it has left.
+func TestAFencingLooksAtItsOwnMachineLast(t *testing.T) {
+	for _, left := range []*box.Leftover{nil, {Pid: 7, Program: "db"}} {
+		synctest.Test(t, func(t *testing.T) {
+			zk := newEnsemble(t)
+			defer zk.server.Close()
+			guard := haunted{left: func() *box.Leftover { return left }}
+			zk.after(fencedBy(failing{}), func(n *LocalNode) { n.Guard = func() host.Guard { return guard } }, func(ctx context.Context, stay *stay) {
+				want := role.PreviousDead
+				if left != nil {
+					want = role.PreviousAlive
+				}
+				if e := stay.Fence(ctx); e.Kind != want {
+					t.Errorf("left %v: %v", left, e.Kind)
 				}
 			})
 		})
