@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -122,6 +123,28 @@ func TestAFencingLooksAtItsOwnMachineLast(t *testing.T) {
 				if e := stay.Fence(ctx); e.Kind != want {
 					t.Errorf("left %v: %v", left, e.Kind)
 				}
+			})
+		})
+	}
+}
+
+// P1: whoever loses the lock kills at once. P5: what is not dead then is in the record before the next node's delay is over.
+func TestALostLockCutsTheTreeAndSaysWhatLives(t *testing.T) {
+	for _, err := range []error{nil, box.ErrUnproved} {
+		synctest.Test(t, func(t *testing.T) {
+			zk := newEnsemble(t)
+			defer zk.server.Close()
+			zk.session(func(ctx context.Context, s *election.Session) error {
+				cand, claim := zk.take(ctx, s)
+				if err := claim.Inscribe(ctx); err != nil {
+					return err
+				}
+				tree := &endingTree{err: err}
+				made(t, Conf{}, nil).breadcrumb.cut(ctx, cand, tree)
+				if lives := errors.Is(err, box.ErrUnproved); tree.ended == 0 || zk.crumb().Leftover.Known != lives {
+					t.Errorf("%v: it was ended %d times, and the record says %+v", err, tree.ended, zk.crumb().Leftover)
+				}
+				return nil
 			})
 		})
 	}
