@@ -58,3 +58,30 @@ func TestAnUpgradeWaitsForALockThatIsBeingTakenAgain(t *testing.T) {
 		})
 	})
 }
+
+// P1: where ZooKeeper has lost data, whoever has claimed meanwhile may be lost with it. The programs keep the lease of their own session.
+func TestNoLockIsTakenAgainInLostData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zk := newEnsemble(t)
+		defer zk.server.Close()
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			v := made(t, Conf{}, nil)
+			gate := failsafe.NewGate(failsafe.Config{Session: s, Now: v.node.Machine.Now})
+			gate.Cover(v.Term(), v.node.Machine.Now()+2*time.Hour)
+			for _, lost := range []bool{true, false} {
+				moved := false
+				stay := v.testStay(ctx, Session{Session: s, Gate: gate}, &moving{meanwhile: func() { moved = true }})
+				var err error
+				stay.candidacy.cand, _, err = s.NewCandidate(ctx, "db", election.Race)
+				if err != nil {
+					return err
+				}
+				v.state.Lost = lost
+				if err := stay.term.takeAgain(ctx, nil); moved == lost || errors.Is(err, errLostData) != lost {
+					t.Errorf("lost: %v; the tree is moved: %v, %v", lost, moved, err)
+				}
+			}
+			return nil
+		})
+	})
+}
