@@ -288,3 +288,18 @@ func TestALockIsReleasedWithTheLastTreeThatIsForIt(t *testing.T) {
 		t.Fatalf("%+v", last)
 	}
 }
+
+// P2: a second tree of the same number would hide the processes of the first.
+func TestATreeIsTakenInOnce(t *testing.T) {
+	b := &mortal{}
+	p := guarding(t, Config{}, time.Second, b)
+	must.OK(t, p.hear(0, Message{Op: OpBegin, Epoch: 2}))
+	for epoch := uint64(1); epoch <= 2; epoch++ {
+		if err := p.hear(0, Message{Op: OpTree, Epoch: epoch, Tree: 0, Mark: "another"}); err == nil {
+			t.Errorf("under lease %d it takes in another tree of this number", epoch)
+		}
+	}
+	if p.turn(time.Second, Events{}); b.struck == 0 || p.SeenDead("another") {
+		t.Errorf("the first one was struck %d times", b.struck)
+	}
+}

@@ -19,6 +19,7 @@ type box struct {
 	struck  int
 	sealed  bool
 	removed bool
+	unseen  error // a look at it fails
 }
 
 func (b *box) Strike() error {
@@ -32,7 +33,7 @@ func (b *box) alive() bool { return b.lives && (b.dies.IsZero() || time.Now().Be
 
 func (b *box) Insist() error            { return nil }
 func (b *box) Seal()                    { b.sealed = true }
-func (b *box) Dead() (bool, error)      { return !b.alive(), nil }
+func (b *box) Dead() (bool, error)      { return !b.alive() && b.unseen == nil, b.unseen }
 func (b *box) Remove() error            { b.removed = true; return nil }
 func (b *box) Wait(ctx context.Context) { time.Sleep(time.Millisecond) }
 
@@ -43,6 +44,7 @@ type cage struct {
 	parts []*box
 	whole box
 	looks int
+	hits  int // orders of the whole tree's death
 	ends  []bool
 	finds func() (again bool) // what a search does
 }
@@ -53,7 +55,7 @@ func (c *cage) Change(do func()) {
 	do()
 }
 
-func (c *cage) Strike() {}
+func (c *cage) Strike() { c.hits++ }
 
 func (c *cage) Parts() (parts []Part, container Awaited, release func()) {
 	c.mu.Lock()
@@ -181,4 +183,21 @@ func TestAKillKeepsWhatIsUsedAgain(t *testing.T) {
 		}
 		must.Report(t, tree.MayStart(b.now))
 	})
+}
+
+// P2: whoever wants a tree dead waits for no other who kills it, and has no need of time, to order that.
+func TestADeathIsOrderedBeforeAnythingIsWaitedFor(t *testing.T) {
+	b := newBureau(t)
+	tree := b.plants()
+	tree.turn <- struct{}{} // another one is killing it
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := &cage{bureau: b}
+	if err := tree.Kill(over, c, true); !errors.Is(err, ErrUnproved) || c.hits != 1 {
+		t.Errorf("it was struck %d times: %v", c.hits, err)
+	}
+	unseen := &box{lives: true, unseen: errors.New("it cannot be looked at")}
+	if err := KillUntilDead(over, unseen, true); !errors.Is(err, ErrUnproved) || !errors.Is(err, unseen.unseen) || unseen.struck != 1 {
+		t.Errorf("what cannot be seen was struck %d times: %v", unseen.struck, err)
+	}
 }

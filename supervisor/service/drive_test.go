@@ -115,3 +115,26 @@ func TestATermThatHasNotGoneOnYetIsHandedOnOrEnded(t *testing.T) {
 		})
 	}
 }
+
+// P1: of a term that cannot go on nobody watches the lock, so its session ends, and with that the lease.
+func TestATermThatCannotGoOnEndsItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zk := newEnsemble(t)
+		defer zk.server.Close()
+		zk.session(func(ctx context.Context, sess *election.Session) error {
+			v, tree := made(t, Conf{}, nil), &endingTree{}
+			v.Remember(CarriedService{State: role.State{Carried: true}, Term: &CarriedTerm{
+				Claim: election.CarriedClaim{Crumb: json.RawMessage(`{`)}, Run: &unit.CarriedRun{}, tree: tree,
+			}})
+			stay := v.testStay(ctx, Session{Session: sess, Epoch: 1, Gate: gateOf(sess)}, &endingTree{})
+			stay.candidacy.cand = &election.Candidate{}
+			if e := stay.Resume(ctx); e.Kind != role.CannotResume || v.Carries() || stay.candidacy.tree != tree {
+				t.Errorf("%v; it still carries a term: %v", e.Kind, v.Carries())
+			}
+			if ctx.Err() == nil {
+				t.Error("its session goes on")
+			}
+			return nil
+		})
+	})
+}

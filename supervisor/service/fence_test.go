@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -159,24 +158,12 @@ func TestAProofIsOfWhatTheBreadcrumbSaysInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk := newEnsemble(t)
 		defer zk.server.Close()
-		take := func(ctx context.Context, s *election.Session) *election.Claim {
-			c, _, err := s.NewCandidate(ctx, "db", election.Race)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o, err := c.Wait(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			claim, err := c.Take(ctx, o, election.BreadCrumb{Tree: json.RawMessage(`{}`)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return claim
-		}
 		here := zk.self
 		zk.self = election.Node{Node: "b", Host: "b", Machine: "m2", Boot: "b2"}
-		zk.session(func(ctx context.Context, s *election.Session) error { return take(ctx, s).Inscribe(ctx) })
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			_, claim := zk.take(ctx, s)
+			return claim.Inscribe(ctx)
+		})
 		zk.self = here
 		read, once := make(chan struct{}), sync.Once{}
 		zk.log = hclog.New(&hclog.LoggerOptions{Output: seenBy(func(line string) {
@@ -186,7 +173,7 @@ func TestAProofIsOfWhatTheBreadcrumbSaysInTheEnd(t *testing.T) {
 			}
 		})})
 		zk.session(func(ctx context.Context, s *election.Session) error {
-			claim := take(ctx, s)
+			_, claim := zk.take(ctx, s)
 			proof := proving(func() {
 				zk.byHand(election.Paths{Root: "/understudy", Service: "db"}.Crumb(), "of whoever")
 				<-read

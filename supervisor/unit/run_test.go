@@ -264,8 +264,10 @@ func TestTheRunTellsWhyItEnded(t *testing.T) {
 					c.then(s)
 				}
 				synctest.Wait()
-				if !wait.Closed(run.Done()) || !c.is(run.Wait()) {
-					t.Errorf("ended: %v, %v", wait.Closed(run.Done()), run.Wait())
+				over := wait.Closed(run.Done())
+				run.End(errors.New("it went on")) // else a wait for it would be one for ever
+				if err := run.Wait(); !over || !c.is(err) {
+					t.Errorf("ended: %v, %v", over, err)
 				}
 				if got := s.heard(); len(got) != c.heard {
 					t.Errorf("%q", got)

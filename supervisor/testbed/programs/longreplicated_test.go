@@ -63,7 +63,8 @@ type long struct {
 }
 
 // TestNothingIsLostInALongRun has faults befall a replicated program. The seed gives which, in which order, and whom they hit. Of all
-// that was acknowledged nothing may be lost, and no two copies may be primaries at once; all else is a figure.
+// that was acknowledged nothing may be lost, all answers have to be linearizable, and no two copies may be primaries at once; all else is
+// a figure.
 func TestNothingIsLostInALongRun(t *testing.T) {
 	if *faultsFlag <= 0 {
 		t.Skip("for -faults: make replicated")
@@ -84,7 +85,12 @@ func TestNothingIsLostInALongRun(t *testing.T) {
 	t.Logf("%d faults, seed %d", *faultsFlag, *seedFlag)
 	p := l.begin(t)
 	l.began = time.Now()
-	defer l.report()
+	registers := newRegisters(l.swap)
+	registers.use(t, l.dial, l.addrs()...)
+	defer func() {
+		registers.check(t)
+		l.report()
+	}()
 	for l.done < *faultsFlag && l.twice() == 0 && !t.Failed() {
 		if took := time.Since(l.began); took > bound {
 			fmt.Printf("it ends after %v, with %d of %d faults done\n", took.Round(time.Second), l.done, *faultsFlag)
@@ -92,6 +98,7 @@ func TestNothingIsLostInALongRun(t *testing.T) {
 		}
 		p = l.one(l.draw(), p)
 	}
+	registers.last(t, l.dial, p.Addr+l.port)
 }
 
 // twice is how often there were two primaries.

@@ -85,6 +85,20 @@ func (m *maria) All() (all []int64, err error) {
 	return all, err
 }
 
+// swapMaria counts what is asked: a row that does not change is not sent to the other copies.
+func swapMaria(s watch.Store, key int, write int64) (int64, error) {
+	lines, err := s.(*maria).ask(fmt.Sprintf("insert into shop.registers (k, v) values (%d, %d) "+
+		"on duplicate key update was = v, v = if(values(v) = 0, v, values(v)), asked = asked + 1 returning was",
+		key, write), watch.AnswerWithin)
+	if err == nil && len(lines) != 1 {
+		err = fmt.Errorf("%d rows", len(lines))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(lines[0], 10, 64)
+}
+
 func dialMaria(addr string) (watch.Store, error) { return openMaria(addr, "app") }
 
 func askMaria(addr string) func() bool {
@@ -139,6 +153,7 @@ func mariaTrio(t *testing.T) *trio {
 	need.These(t, "pidns", "mariadbd")
 	r := newTrio(t, "mariadb", "mysql", copies{
 		port: ":3306", program: "mariadbd", state: mariaState, asker: askMaria, dial: dialMaria, promote: promoteMaria,
+		swap: swapMaria,
 	}, "mariadb", "mariadb-install-db", "mariadb-dump")
 	dir := kit.Open(t, t.TempDir())
 	_, uid, gid := kit.Share(t, "mysql")
@@ -164,7 +179,9 @@ func mariaTrio(t *testing.T) *trio {
 	first := r.dirs[r.hosts[0].Name]
 	as("", "mariadb-install-db", "--no-defaults", "--datadir="+first, "--auth-root-authentication-method=socket", "--auth-root-socket-user=mysql", "--skip-test-db")
 	as(strings.ReplaceAll("flush privileges; create user replica@'%' identified by '"+mariaPassword+"'; grant all on *.* to replica@'%'; create user app@'%' identified by '"+mariaPassword+"';\n"+
-		"create database shop; create table shop.numbers (at bigint auto_increment primary key, n bigint); grant insert, select on shop.* to app@'%'; grant slave monitor on *.* to app@'%';\n", "; ", ";\n"),
+		"create database shop; create table shop.numbers (at bigint auto_increment primary key, n bigint); "+
+		"create table shop.registers (k int primary key, v bigint, was bigint default 0, asked bigint default 0); "+
+		"grant insert, update, select on shop.* to app@'%'; grant slave monitor on *.* to app@'%';\n", "; ", ";\n"),
 		"/usr/sbin/mariadbd", "--defaults-file="+conf, "--bootstrap", "--datadir="+first)
 	for _, h := range r.hosts {
 		data := r.dirs[h.Name]

@@ -34,6 +34,19 @@ func walOf(addr string) int64 {
 	return said[0]
 }
 
+func swapPostgres(s watch.Store, key int, write int64) (int64, error) {
+	said, err := s.(*watch.Postgres).Query("CREATE TABLE IF NOT EXISTS registers (k int PRIMARY KEY, v bigint, was bigint DEFAULT 0); " +
+		fmt.Sprintf("INSERT INTO registers VALUES (%d, %d) ON CONFLICT (k) DO UPDATE SET was = registers.v, ", key, write) +
+		"v = coalesce(nullif(excluded.v, 0), registers.v) RETURNING was")
+	if err == nil && len(said) != 1 {
+		err = fmt.Errorf("%d rows", len(said))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return said[0], nil
+}
+
 func postgresTrio(t *testing.T) *trio {
 	need.These(t, "pidns")
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
@@ -43,6 +56,7 @@ func postgresTrio(t *testing.T) *trio {
 	bin := slices.Max(found)
 	r := newTrio(t, "postgresql", "postgres", copies{
 		port: ":5432", program: "postgres", state: watch.PostgresState, asker: watch.AskPostgres, dial: watch.DialPostgres, promote: watch.PromotePostgres,
+		swap: swapPostgres,
 	}, filepath.Join(bin, "pg_rewind"))
 	dir := kit.Open(t, t.TempDir())
 	example, err := os.ReadFile("../../../examples/postgresql-replicated.yaml")

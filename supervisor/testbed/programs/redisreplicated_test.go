@@ -1,9 +1,11 @@
 package programs
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +20,7 @@ func redisTrio(t *testing.T, swaps ...string) *trio { return redisTrioWith(t, ""
 func redisTrioWith(t *testing.T, line string, swaps ...string) *trio {
 	r := newTrio(t, "redis", "redis", copies{
 		port: ":6379", program: "redis-server", state: watch.RedisState, asker: watch.AskRedis, dial: watch.DialReplicatedRedis, promote: watch.PromoteRedis,
+		swap: swapRedis,
 	}, "redis-server", "redis-cli")
 	for _, h := range r.hosts {
 		dir := r.dirs[h.Name]
@@ -30,6 +33,16 @@ func redisTrioWith(t *testing.T, line string, swaps ...string) *trio {
 		r.copy(t, h, "redis-replicated.yaml", append(slices.Clone(swaps), "/etc/understudy/redis.env", secret, "/etc/redis/redis.conf", conf, "/var/lib/redis", dir)...)
 	}
 	return r
+}
+
+func swapRedis(s watch.Store, key int, write int64) (int64, error) {
+	const swap = "local was = redis.call('GET', KEYS[1]) or '0' " +
+		"redis.call('SET', KEYS[1], ARGV[1] == '0' and was or ARGV[1]) return tonumber(was)"
+	said, err := s.(watch.ReplicatedRedis).Held("EVAL", swap, "1", fmt.Sprint("register-", key), strconv.FormatInt(write, 10))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(said[0], 10, 64)
 }
 
 // P1: at most one copy of Redis is promoted, and what WAIT 1 has acknowledged is kept through every kind of failover.

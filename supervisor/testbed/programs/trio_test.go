@@ -57,6 +57,8 @@ type copies struct {
 	dial func(addr string) (watch.Store, error)
 	// promote has a copy be a primary, as an operator may do by hand.
 	promote func(addr string) error
+	// swap is how a client asks for one of the registers.
+	swap func(s watch.Store, key int, write int64) (int64, error)
 }
 
 func newTrio(t *testing.T, service, user string, c copies, needs ...string) *trio {

@@ -109,8 +109,8 @@ func (r *redis) line() (string, error) {
 	return line, nil
 }
 
-// replicatedRedis is a connection to one copy. A write counts once another copy has it, too.
-type replicatedRedis struct{ *redis }
+// ReplicatedRedis is a connection to one copy. A write counts once another copy has it, too.
+type ReplicatedRedis struct{ *redis }
 
 // DialReplicatedRedis is for a client whose writes count once another copy has them, too.
 func DialReplicatedRedis(addr string) (Store, error) {
@@ -118,18 +118,26 @@ func DialReplicatedRedis(addr string) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return replicatedRedis{r}, nil
+	return ReplicatedRedis{r}, nil
 }
 
-func (r replicatedRedis) Put(n int64) error {
-	if err := r.redis.Put(n); err != nil {
-		return err
+// Put writes a number.
+func (r ReplicatedRedis) Put(n int64) error {
+	_, err := r.Held("RPUSH", "numbers", strconv.FormatInt(n, 10))
+	return err
+}
+
+// Held sends a command that writes. The reply counts once another copy has what was written.
+func (r ReplicatedRedis) Held(words ...string) ([]string, error) {
+	said, err := r.ask(words...)
+	if err != nil {
+		return nil, err
 	}
 	held, err := r.ask("WAIT", "1", "800")
 	if err == nil && (len(held) != 1 || held[0] == "0") {
 		err = errors.New("no other copy has it")
 	}
-	return err
+	return said, err
 }
 
 // AskRedis keeps a connection over which it asks whether a copy is the master.
