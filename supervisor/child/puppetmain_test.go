@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -84,8 +83,6 @@ func puppetLoop(
 	}
 }
 
-var shared []net.Listener // by a puppet
-
 func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[string]*Process, c command) (r reply, err error) {
 	dir := os.Args[2]
 	switch c.Do {
@@ -161,18 +158,6 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		return r, trees[c.Name].End(ctx)
 	case "finish":
 		return r, g.Finish(c.Epoch)
-	case "share": // and accept nothing
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return r, err
-		}
-		file, err := l.(*net.TCPListener).File()
-		if err != nil {
-			return r, err
-		}
-		r.ID.Name = l.Addr().String()
-		shared = append(shared, l)
-		return r, g.Share(file, []byte(c.Name))
 	case "serve":
 		return r, bothServe(ctx, g, len(trees))
 	case "over":

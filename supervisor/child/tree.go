@@ -91,7 +91,7 @@ func (t *Tree) discard() error {
 
 // spec describes the tree to its guardians.
 func (t *Tree) spec(release []byte) guard.TreeSpec {
-	return guard.TreeSpec{Release: release, Mark: t.id.Mark, Name: t.id.Name, Of: t, Ref: func() *guard.Ref {
+	return guard.TreeSpec{Release: release, Name: t.id.Name, Of: t, Ref: func() *guard.Ref {
 		if t.cgroup == nil || t.cgroup.Removed() { // P3: otherwise a new guardian would not even hold processes that have left it
 			return nil
 		}

@@ -136,5 +136,5 @@ func listen(c *config.Config, log hclog.Logger) (*supervisor.Agent, error) {
 		}
 		return nil, config.Faults{{Key: key, Message: message}}
 	}
-	return &supervisor.Agent{Listen: a.Listen, Advertise: a.Advertise, Keys: keys, Files: files}, nil
+	return &supervisor.Agent{Listen: a.Listen, Advertise: a.Advertise, Keys: keys}, nil
 }

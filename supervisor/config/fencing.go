@@ -24,7 +24,7 @@ type FenceMethod struct {
 
 // FenceOne is one method; exactly one field is set.
 type FenceOne struct {
-	Agent      *FenceAsk     `yaml:"agent,omitempty" oneof:"method" doc:"Ask the previous node's own supervisor, or its guardians. Requires fencing.agent on every node."`
+	Agent      *FenceAsk     `yaml:"agent,omitempty" oneof:"method" doc:"Ask the previous node's own supervisor. Requires fencing.agent on every node."`
 	Exec       *FenceExec    `yaml:"exec,omitempty" oneof:"method" doc:"A command that succeeds only once the previous node is dead."`
 	SSH        *FenceSSH     `yaml:"ssh,omitempty" oneof:"method" doc:"Log in on the previous node's host, where 'understudy fence kill-local' kills the program and proves it."`
 	HTTP       *FenceHTTP    `yaml:"http,omitempty" oneof:"method" doc:"A request whose answer has a certain status only once the previous node is dead."`

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -57,10 +56,6 @@ type Guard interface {
 	// handed over.
 	HandOver(ctx context.Context, epoch uint64, trees int, do func(guard json.RawMessage) error) error
 	Adopted(tree json.RawMessage) (Tree, bool)
-	// Share gives the guardians what they need to answer in place of a supervisor that is dead or frozen; Shared takes a previous image's
-	// listener back, nil when there is none.
-	Share(listener *os.File, note []byte) error
-	Shared() (*os.File, error)
 	WatchdogArmed() bool
 	// Maker is the supervisor as the maker of its trees.
 	Maker() (box.Maker, error)

@@ -134,10 +134,6 @@ var sabotagesOfTerms = []sabotage{
 	{"an agent answers before the tree is dead", []change{
 		{"supervisor/service/trees.go", "	if err := errors.Join(t.endOrders(ctx), t.tree.End(ctx)); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go errors.Join(t.endOrders(ctx), t.tree.End(ctx))\n		return nil\n	}\n"},
 	}},
-	{"a guardian answers before the tree is dead", []change{
-		{"supervisor/witness/proxy.go", "func Proxy(w At, root string, keys *agent.Keys) *agent.Server {\n",
-			"func Proxy(w At, root string, keys *agent.Keys) *agent.Server {\n	kill := w.End\n	w.End = func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}\n"},
-	}},
 	{"do not wait for a death after the service was removed", []change{
 		{"supervisor/service/leftover.go", "				return false\n			}\n			leaves = nil\n		case <-session.Done():", "				return false\n			}\n			return false\n		case <-session.Done():"},
 		{"supervisor/service/leftover.go", "v.undead.tree != nil && v.undead.epoch == t.s.Epoch {", "v.undead.tree != nil {"},
