@@ -106,16 +106,6 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 	case "freeze": // at the next fork, after the last look at the lease
 		g.beforeSpawn = func() { _ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP) } // this thread stops before it returns
 		return r, nil
-	case "expect":
-		t := trees[c.Name]
-		t.Expect(ctx)
-		t.expected.making.Lock()
-		defer t.expected.making.Unlock()
-		if t.expected.next == nil {
-			return r, errors.New("nothing is prepared")
-		}
-		r.Pid = t.expected.next.p.pid
-		return r, nil
 	case "start":
 		held, err := os.OpenFile(filepath.Join(dir, "held"), os.O_RDWR, 0)
 		if err != nil {

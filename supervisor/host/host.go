@@ -68,9 +68,6 @@ type Tree interface {
 	Arm(ctx context.Context, w child.Watchdog) error
 	// Move has it end with another lease from now on; after an error it has to be ended.
 	Move(ctx context.Context, epoch uint64, release []byte) error
-	// Expect prepares the next start, beside what has to come before it; Relax takes that back. No program runs before Start.
-	Expect(ctx context.Context)
-	Relax(ctx context.Context) error
 	Start(ctx context.Context, spec child.Spec) (Process, error)
 	// Process finds a program of a tree that was handed over.
 	Process(pid int) (Process, bool)

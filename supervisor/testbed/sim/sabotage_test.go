@@ -198,9 +198,6 @@ var sabotagesOfTerms = []sabotage{
 	{"a lease that is twice as long as its node tells", []change{
 		{"election/lease.go", "end, extended := sent+l.length, l.extended", "end, extended := sent+l.length*2, l.extended"},
 	}},
-	{"leave a process waiting for its program after a lost claim", []change{
-		{"supervisor/service/standby.go", "	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon\n", "	if false {\n"},
-	}},
 	{"do not look whether a service's goroutine moves", []change{
 		{"supervisor/session.go", "	if s.cfg.Stuck != nil {\n		wg.Go(func() {\n", "	if false {\n		wg.Go(func() {\n"},
 	}},
