@@ -94,7 +94,7 @@ func TestADialDoesNotWaitForTheNameServer(t *testing.T) {
 	// A guardian has the addresses from its supervisor.
 	listen(t, "127.0.0.1", port)
 	left := n.known([]string{"zk1:" + port, "zk2:1", "192.0.2.1:1"})
-	if want := map[string][]string{"zk1": {"127.0.0.1", "127.0.0.9"}}; !reflect.DeepEqual(left, want) {
+	if want := map[string][]string{"zk1": {"127.0.0.9", "127.0.0.1"}}; !reflect.DeepEqual(left, want) {
 		t.Errorf("known: %v", left)
 	}
 	n = &Resolver{Dial: dialTCP, Lookup: server.lookup}
@@ -105,7 +105,7 @@ func TestADialDoesNotWaitForTheNameServer(t *testing.T) {
 }
 
 // A server that has moved away from an address that answers nothing costs no more than the look-up.
-func TestAnAddressThatIsNewIsDialedBesideOneThatDoesNotAnswer(t *testing.T) {
+func TestAnAddressThatIsNewIsDialedInPlaceOfOneThatDoesNotAnswer(t *testing.T) {
 	l := listen(t, "127.0.0.1", "0")
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	silent := silentAddress(t, port)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -34,11 +32,10 @@ type Method interface {
 // ErrAlive is a method's error for a child that it has seen and could not end. No delay proves that one dead.
 var ErrAlive = errors.New("the program is alive")
 
-// Step is a method with its time limit, or several methods that are tried at the same time.
+// Step is a method with its time limit.
 type Step struct {
 	Method  Method
 	Timeout time.Duration
-	Any     []Step // in place of Method; the first success wins and ends the others
 }
 
 // OnFailure says what follows when methods are configured and all have failed.
@@ -125,9 +122,7 @@ func cancelWhen(ctx context.Context, confirmed <-chan struct{}, cancel context.C
 type attempts struct {
 	chain  Chain
 	target Target
-
-	mu    sync.Mutex // guards tried
-	tried []Attempt
+	tried  []Attempt
 }
 
 // fence tries all steps in order. An error that is not ErrRefused means that ctx ended.
@@ -142,9 +137,9 @@ func (a *attempts) fence(ctx context.Context, claimed time.Time) (by string, err
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		by, err := a.step(ctx, step)
+		err := a.try(ctx, step)
 		if err == nil {
-			return by, nil
+			return step.Method.Name(), nil
 		}
 		if errors.Is(err, ErrAlive) {
 			living = append(living, step)
@@ -169,8 +164,8 @@ func (a *attempts) fence(ctx context.Context, claimed time.Time) (by string, err
 		}
 	}
 	for _, step := range living {
-		if by, err := a.step(ctx, step); err == nil {
-			return by, nil
+		if a.try(ctx, step) == nil {
+			return step.Method.Name(), nil
 		}
 	}
 	if ctx.Err() != nil {
@@ -200,33 +195,6 @@ func (a *attempts) local(ctx context.Context) (verdict Liveness, by string) {
 
 var errAlive = errors.New("the program is alive on this machine")
 
-// step tries one step, and returns the method that succeeded.
-func (a *attempts) step(ctx context.Context, s Step) (by string, err error) {
-	if len(s.Any) == 0 {
-		return s.Method.Name(), a.try(ctx, s)
-	}
-	ctx, enough := context.WithCancelCause(ctx)
-	defer enough(nil)
-	errs := make([]error, len(s.Any))
-	var wg sync.WaitGroup
-	var first atomic.Pointer[string]
-	for i, one := range s.Any {
-		wg.Go(func() {
-			if errs[i] = a.try(ctx, one); errs[i] == nil {
-				name := one.Method.Name()
-				if first.CompareAndSwap(nil, &name) {
-					enough(fmt.Errorf("%s has succeeded", name))
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if name := first.Load(); name != nil {
-		return *name, nil
-	}
-	return "", errors.Join(errs...)
-}
-
 // try runs one method within its timeout.
 func (a *attempts) try(ctx context.Context, step Step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, step.Timeout, fmt.Errorf("no answer within %v", step.Timeout))
@@ -255,9 +223,7 @@ func (a *attempts) wait(ctx context.Context, claimed time.Time) error {
 }
 
 func (a *attempts) note(attempt Attempt) {
-	a.mu.Lock()
 	a.tried = append(a.tried, attempt)
-	a.mu.Unlock()
 	if attempt.Err != nil {
 		a.chain.Logger.Warn("fencing attempt failed",
 			a.pairs("method", attempt.Method, "took", attempt.Took.Round(time.Millisecond), "error", attempt.Err)...)

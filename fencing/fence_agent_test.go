@@ -126,24 +126,6 @@ func TestTargetIsOneWord(t *testing.T) {
 	}
 }
 
-// Alternatives are tried at the same time; the first success ends the others, and each attempt is told.
-func TestAlternativesAreTriedAtOnce(t *testing.T) {
-	slow := &fake{name: "slow", took: time.Hour}
-	fails := &fake{name: "fails", err: errBroken}
-	fine := &fake{name: "fine", took: 10 * time.Millisecond}
-	never := &fake{name: "never"}
-	began := time.Now()
-	c := Chain{Steps: []Step{{Any: steps(slow, fails, fine)}, {Method: never, Timeout: time.Second}}}
-	out, err := c.Fence(t.Context(), target, time.Now(), nil)
-	if err != nil || out.By != "fine" || len(out.Attempts) != 3 || never.ran != 0 || time.Since(began) > time.Minute {
-		t.Errorf("%+v, %v, after %v", out, err, time.Since(began))
-	}
-	c = Chain{Steps: []Step{{Any: steps(fails, &fake{name: "too", err: errBroken})}}}
-	if out, err := c.Fence(t.Context(), target, time.Now(), nil); !errors.Is(err, ErrRefused) || len(out.Attempts) != 2 {
-		t.Errorf("%+v, %v", out, err)
-	}
-}
-
 // No delay makes a child dead that a method has seen alive.
 func TestChildThatAMethodSawAliveIsNotWaitedOut(t *testing.T) {
 	alive := &fake{name: "agent", err: ErrAlive}

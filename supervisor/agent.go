@@ -3,8 +3,6 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net"
 	"time"
 
@@ -26,7 +24,6 @@ type Agent struct {
 	Listen    string // host:port; without a host, on all addresses
 	Advertise string // where others reach it; default: the address from which this node reaches ZooKeeper
 	Keys      *agent.Keys
-	Files     agent.KeyFiles // where the guardians find them
 
 	Open func(ctx context.Context) (net.Listener, error)          // nil: TCP at Listen
 	Dial func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
@@ -40,13 +37,10 @@ type answerer struct {
 	machine  host.Machine
 	promises *failsafe.Promises
 	tree     func(service string, id json.RawMessage) *service.OwnTree // one that this supervisor made, or nil
-	guarded  <-chan struct{}                                           // closed when the guardians stand
-	guard    func() host.Guard
 	log      hclog.Logger
-	inherit  bool // whether to take a previous image's listener from the guardians; once
 }
 
-// answerAll answers until ctx ends. As long as a previous supervisor's guardians live, they hold the address, and answer.
+// answerAll answers until ctx ends.
 func (a *answerer) answerAll(ctx context.Context) {
 	log := a.log.Named("agent")
 	server := &agent.Server{
@@ -54,11 +48,10 @@ func (a *answerer) answerAll(ctx context.Context) {
 		Self: agent.Answer{Node: a.self.Node, Machine: a.self.Machine, Boot: a.self.Boot},
 	}
 	for told := false; ctx.Err() == nil; {
-		l, err := a.listen(ctx)
+		l, err := a.cfg.open(ctx)
 		if err == nil {
 			log.Info("listening", "address", l.Addr().String())
 			a.promises.Listening(a.machine.Now())
-			a.share(ctx, l)
 			err = server.Serve(ctx, l)
 			told = false
 		}
@@ -71,64 +64,13 @@ func (a *answerer) answerAll(ctx context.Context) {
 	}
 }
 
-// listen opens the address, or takes it over.
-func (a *answerer) listen(ctx context.Context) (net.Listener, error) {
-	if !a.inherit {
-		return a.cfg.open(ctx)
-	}
-	a.inherit = false
-	file, err := a.guard().Shared()
-	if err != nil {
-		return nil, fmt.Errorf("take the listener over: %w", err)
-	}
-	if file == nil {
-		return a.cfg.open(ctx)
-	}
-	defer file.Close()
-	return net.FileListener(file)
-}
-
+// open opens the address.
 func (a *Agent) open(ctx context.Context) (net.Listener, error) {
 	if a.Open != nil {
 		return a.Open(ctx)
 	}
 	var listen net.ListenConfig
 	return listen.Listen(ctx, "tcp", a.Listen)
-}
-
-// share shares the listener and the keys with the guardians, so that they can answer when the supervisor is dead or frozen.
-func (a *answerer) share(ctx context.Context, l net.Listener) {
-	select {
-	case <-a.guarded:
-	case <-ctx.Done():
-		return
-	}
-	tcp, ok := l.(*net.TCPListener)
-	if !ok {
-		return
-	}
-	err := func() error {
-		as := witness.ProxyNote{Root: a.root, Node: a.self.Node, Files: a.cfg.Files}
-		if keys := a.cfg.Keys; keys.Secrets != nil {
-			secrets, err := keys.Secrets()
-			if err != nil {
-				return err
-			}
-			as.Secrets = secrets
-		}
-		file, err := tcp.File()
-		if err != nil {
-			return err
-		}
-		note, err := json.Marshal(as)
-		if err != nil {
-			return errors.Join(err, file.Close())
-		}
-		return a.guard().Share(file, note)
-	}()
-	if err != nil {
-		a.log.Warn("the guardians cannot answer in place of this supervisor", "error", err)
-	}
 }
 
 // prove answers an authenticated question of the node that holds the lock.
@@ -158,8 +100,7 @@ func (a *answerer) promise(q agent.PromiseRequest) error {
 func (s *supervisor) answerer() *answerer {
 	return &answerer{
 		cfg: s.cfg.Agent, root: s.cfg.Root, self: s.self, machine: s.cfg.Machine, promises: s.promises,
-		tree: s.roster.tree, guarded: s.guarded,
-		guard: func() host.Guard { return s.guard }, log: s.log, inherit: s.left != nil && s.left.Agent == s.cfg.Agent.Listen,
+		tree: s.roster.tree, log: s.log,
 	}
 }
 

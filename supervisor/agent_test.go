@@ -121,16 +121,12 @@ func TestADeathIsProvedByTheOneThatCanKnowIt(t *testing.T) {
 // P2: whoever answers for a machine that has booted since looks for what survives that, in its own cluster.
 func TestABootIsNoProofOfWhatSurvivesIt(t *testing.T) {
 	machine := &graveyard{}
-	w := witness.Prover{Node: "a", Host: box.Host{Machine: "m1", Boot: "b1"}, Owed: machine.Owed}
-	for who, ask := range map[string]agent.Prove{
-		"the agent":  small(Config{Machine: machine, Root: "/one"}).answerer().prove,
-		"a guardian": witness.Proxy(w, "/one", nil).Prove,
-	} {
-		for _, survive := range [][]string{nil, {"role"}} {
-			verdict, _, err := ask(t.Context(), agent.Question{Service: "db", Token: 7, Node: "a", Machine: "m1", Boot: "b0", Survive: survive, By: "b", ByToken: 8})
-			if dead := verdict == fencing.Dead; dead != (survive == nil) || (err == nil) != dead || machine.of.Root != "/one" || machine.of.Token != 7 {
-				t.Errorf("%s, of %q: %v, %v, asked for %+v", who, survive, verdict, err, machine.of)
-			}
+	answerer := small(Config{Machine: machine, Root: "/one"}).answerer()
+	for _, survive := range [][]string{nil, {"role"}} {
+		verdict, _, err := answerer.prove(t.Context(),
+			agent.Question{Service: "db", Token: 7, Node: "a", Machine: "m1", Boot: "b0", Survive: survive, By: "b", ByToken: 8})
+		if dead := verdict == fencing.Dead; dead != (survive == nil) || (err == nil) != dead || machine.of.Root != "/one" || machine.of.Token != 7 {
+			t.Errorf("of %q: %v, %v, asked for %+v", survive, verdict, err, machine.of)
 		}
 	}
 }

@@ -22,13 +22,12 @@ import (
 	"understudy/supervisor/guard"
 	"understudy/supervisor/host"
 	"understudy/supervisor/unit"
-	"understudy/supervisor/witness"
 )
 
 // Guardian is the main function of a guardian process. It outlives its supervisor until it has killed the supervisor's programs, and has
 // given its locks back.
 func Guardian() int {
-	return guardian.Main(guardian.Duties{Close: closeSession, Answer: witness.InGuardian(Owed), Undo: undoer})
+	return guardian.Main(guardian.Duties{Close: closeSession, Undo: undoer})
 }
 
 func closeSession(ctx context.Context, c guard.Closing) error {

@@ -86,9 +86,6 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 			"the agent": func(ctx context.Context) (fencing.Liveness, string, error) {
 				return (&answerer{machine: this, self: self, tree: func(string, json.RawMessage) *service.OwnTree { return nil }}).prove(ctx, q)
 			},
-			"a guardian": func(ctx context.Context) (fencing.Liveness, string, error) {
-				return witness.Proxy(w, "", nil).Prove(ctx, q)
-			},
 		} {
 			verdict, _, err := ask(t.Context())
 			if verdict != c.want || (err != nil) != (c.want != fencing.Dead) {

@@ -303,9 +303,6 @@ func (s *supervisor) envelope() handoff.Envelope {
 		Commands: s.commands.Begun(), Births: births,
 		Services: services,
 	}
-	if s.cfg.Agent != nil {
-		e.Agent = s.cfg.Agent.Listen
-	}
 	return e
 }
 

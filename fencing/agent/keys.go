@@ -18,8 +18,8 @@ const LeastSecret = 16
 
 // KeyFiles says where the keys of this node are kept: a secret, certificates, or both.
 type KeyFiles struct {
-	Secret string       `json:"secret,omitempty"`
-	TLS    *keyfile.TLS `json:"tls,omitempty"`
+	Secret string
+	TLS    *keyfile.TLS
 }
 
 // Keys authenticate the nodes of a cluster to one another. With certificates and a secret, both have to be right.
@@ -40,17 +40,9 @@ func (f KeyFiles) Keys(failed func(error)) *Keys {
 	if f.Secret != "" {
 		k.Secrets = keyfile.Cached(f.secrets, failed)
 	}
-	f.secure(k, failed)
-	return k
-}
-
-// KeysFrom is Keys for a process that was told the secrets, and perhaps cannot read the files itself.
-func (f KeyFiles) KeysFrom(secrets [][]byte) *Keys {
-	k := &Keys{}
-	if f.Secret != "" {
-		k.Secrets = keyfile.CachedFrom(secrets, f.secrets)
+	if f.TLS != nil {
+		k.TLS, k.Name = keyfile.Cached(f.TLS.Config, failed), f.TLS.ServerName
 	}
-	f.secure(k, nil)
 	return k
 }
 
@@ -77,12 +69,6 @@ func (k *Keys) certified() (*tls.Config, error) {
 		err = errNoAuthority
 	}
 	return c, err
-}
-
-func (f KeyFiles) secure(k *Keys, failed func(error)) {
-	if f.TLS != nil {
-		k.TLS, k.Name = keyfile.Cached(f.TLS.Config, failed), f.TLS.ServerName
-	}
 }
 
 func (f KeyFiles) secrets() ([][]byte, error) {

@@ -69,15 +69,3 @@ func TestChangedSecretIsTakenUp(t *testing.T) {
 		d.wg.Wait()
 	})
 }
-
-// A guardian starts with what it was told, and reads for itself when it is asked.
-func TestGuardianFollowsTheFile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
-		d.Keys = KeyFiles{Secret: filepath.Join(t.TempDir(), "gone")}.KeysFrom([][]byte{secret})
-		must.Report(t, askOnce(t, d.method()))
-		d.Keys = KeyFiles{Secret: secretFile(t, secret)}.KeysFrom([][]byte{[]byte("what it was when it was told")})
-		must.Report(t, askOnce(t, d.method()))
-		d.wg.Wait()
-	})
-}

@@ -36,9 +36,6 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	g := newGuard(cfg)
 	l := guard.Handover{Seq: c.Seq, Trees: c.Trees,
 		Lease: guard.HandoverLease{Number: c.Lease.Number, Ticket: c.Lease.Ticket, Deadline: c.Lease.Deadline}}
-	if c.Listener != nil {
-		l.Note, l.Listener = c.Listener.Note, reexec.TakeFile(c.Listener.File, "listener")
-	}
 	if c.Watchdog != nil {
 		g.watchdog.device = &device.Device{File: reexec.TakeFile(c.Watchdog.File, "watchdog"), Timeout: c.Watchdog.Timeout,
 			Permanent: c.Watchdog.Permanent}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"syscall"
 
 	"understudy/supervisor/child/box"
@@ -25,12 +24,9 @@ func (t *attempt) inCgroup(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := t.expected.pop()
-	if w == nil {
-		w, err = t.wait(ctx)
-		if err != nil {
-			return nil, err
-		}
+	w, err := t.wait(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if t.spec.Bounds != (box.Bounds{}) {
 		err := box.Making.Do(func() error { return t.cgroup.Bound(w.in, t.guard.cfg.Container.Base, t.spec.Bounds) })
@@ -113,75 +109,4 @@ func (w *waiting) failed(ctx context.Context, err error) error {
 		err = fmt.Errorf("%w: %w", ErrLeaseEnded, err)
 	}
 	return errors.Join(err, w.own.giveUp(ctx))
-}
-
-// expected is the copy that is made for a program that will probably be started soon.
-type expected struct {
-	making sync.Mutex // held while it is made
-	next   *waiting   // guarded by making
-}
-
-// pop returns the copy that waits, if there is one that lives.
-func (e *expected) pop() *waiting {
-	e.making.Lock()
-	defer e.making.Unlock()
-	w := e.next
-	e.next = nil
-	if w == nil {
-		return nil
-	}
-	select {
-	case <-w.p.done: // a kill of the tree has ended it
-		w.Free()
-		return nil
-	default:
-		return w
-	}
-}
-
-var expecting = make(chan struct{}, 4) // of all trees: nobody's start waits for many that may be of no use
-
-// Expect has a copy of this process wait for the next start, so that this one takes no time. It returns at once. Expect nothing while
-// nothing is about to be started: the copy is a process that guardians watch.
-func (t *Tree) Expect(ctx context.Context) {
-	if t.cgroup == nil {
-		return
-	}
-	alone := t.expected.making.TryLock()
-	if !alone {
-		return
-	}
-	select {
-	case expecting <- struct{}{}:
-	default:
-		t.expected.making.Unlock()
-		return
-	}
-	t.guard.guardians.tasks.Go(func() {
-		defer t.expected.making.Unlock()
-		defer func() { <-expecting }()
-		if t.expected.next != nil {
-			return
-		}
-		started, err := t.mayStart()
-		if err != nil {
-			return
-		}
-		defer started()
-		w, err := t.wait(ctx)
-		if err != nil { // the start itself tells why
-			t.guard.cfg.Logger.Debug("no process is prepared for the program", "tree", t.id.Name, "error", err)
-		}
-		t.expected.next = w
-	})
-}
-
-// Relax ends what Expect has begun, unless a start has taken it.
-func (t *Tree) Relax(ctx context.Context) error {
-	w := t.expected.pop()
-	if w == nil {
-		return nil
-	}
-	w.Free()
-	return w.own.giveUp(ctx)
 }

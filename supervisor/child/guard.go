@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -146,38 +145,6 @@ func (g *Guard) Pid() int {
 		}
 	}
 	return 0
-}
-
-// Share lets the guardians answer at a listener when this process does not: at once if it is dead, and after a moment
-// if it leaves connections waiting. Share takes the file over. Only the newest shared one counts.
-func (g *Guard) Share(listener *os.File, note []byte) error {
-	if len(note) > wire.MaxPacket/2 {
-		return errors.Join(fmt.Errorf("share a listener: %w", wire.ErrPacketTooLarge), listener.Close())
-	}
-	defer g.guardians.lock()()
-	_, previous := g.guardians.pair.State.Shared()
-	g.guardians.pair.State.Share(slices.Clone(note), listener)
-	if previous != nil {
-		return previous.(*os.File).Close() // an unsent one need not be sent
-	}
-	return nil
-}
-
-// Shared is a copy of the listener that the guardians share, nil if there is none.
-func (g *Guard) Shared() (listener *os.File, err error) {
-	defer g.guardians.lock()()
-	_, shared := g.guardians.pair.State.Shared()
-	if shared == nil {
-		return nil, nil
-	}
-	err = wire.Using(shared.(*os.File), func(fd int) error {
-		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
-		if err == nil {
-			listener = os.NewFile(uintptr(kept), "listener")
-		}
-		return err
-	})
-	return listener, err
 }
 
 // Begin opens a new epoch. If this process dies, a guardian hands ticket to the session closer.

@@ -33,7 +33,6 @@ type carried struct {
 	Trees     uint64             `json:"trees"`
 	Guardians [2]carriedGuardian `json:"guardians"`
 	Lease     carriedLease       `json:"lease"`
-	Listener  *carriedListener   `json:"shared,omitempty"`
 	Watchdog  *carriedWatchdog   `json:"watchdog,omitempty"`
 }
 
@@ -78,11 +77,6 @@ type carriedStub struct {
 	Start      uint64 `json:"start"`
 	Socket     int    `json:"socket"`
 	DeadSignal int    `json:"dead_signal,omitempty"`
-}
-
-type carriedListener struct {
-	File int    `json:"file"`
-	Note []byte `json:"note"`
 }
 
 type carriedWatchdog struct {
@@ -180,13 +174,6 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 			return nil, err
 		}
 		c.Lease.Trees = append(c.Lease.Trees, tree)
-	}
-	if l.Listener != nil {
-		fd, err := h.duplicate(l.Listener.(*os.File))
-		if err != nil {
-			return nil, err
-		}
-		c.Listener = &carriedListener{fd, l.Note}
 	}
 	if d := g.watchdog.device; d != nil {
 		fd, err := h.duplicate(d.File)

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		case strings.HasSuffix(os.Args[0], muteNode):
 			time.Sleep(time.Hour) // the fault itself
 		}
-		os.Exit(guardian.Main(guardian.Duties{Close: recordClosing, Answer: answerMarks, Undo: undoFile}))
+		os.Exit(guardian.Main(guardian.Duties{Close: recordClosing, Undo: undoFile}))
 	case inside.IsInit():
 		os.Exit(inside.InitMain())
 	case os.Args[0] == pid1Role && inside.IsPID1():

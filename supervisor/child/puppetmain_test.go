@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -84,8 +83,6 @@ func puppetLoop(
 	}
 }
 
-var shared []net.Listener // by a puppet
-
 func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[string]*Process, c command) (r reply, err error) {
 	dir := os.Args[2]
 	switch c.Do {
@@ -108,16 +105,6 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		return r, err
 	case "freeze": // at the next fork, after the last look at the lease
 		g.beforeSpawn = func() { _ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP) } // this thread stops before it returns
-		return r, nil
-	case "expect":
-		t := trees[c.Name]
-		t.Expect(ctx)
-		t.expected.making.Lock()
-		defer t.expected.making.Unlock()
-		if t.expected.next == nil {
-			return r, errors.New("nothing is prepared")
-		}
-		r.Pid = t.expected.next.p.pid
 		return r, nil
 	case "start":
 		held, err := os.OpenFile(filepath.Join(dir, "held"), os.O_RDWR, 0)
@@ -161,18 +148,6 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		return r, trees[c.Name].End(ctx)
 	case "finish":
 		return r, g.Finish(c.Epoch)
-	case "share": // and accept nothing
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return r, err
-		}
-		file, err := l.(*net.TCPListener).File()
-		if err != nil {
-			return r, err
-		}
-		r.ID.Name = l.Addr().String()
-		shared = append(shared, l)
-		return r, g.Share(file, []byte(c.Name))
 	case "serve":
 		return r, bothServe(ctx, g, len(trees))
 	case "over":

@@ -20,7 +20,6 @@ type Tree struct {
 	guarded *guard.Tree // guarded by guardians.mu
 	id      box.TreeID
 	alive
-	expected expected
 	searches wait.Reach
 
 	looking sync.Mutex         // guards seen. Held during a look for strays
@@ -91,7 +90,7 @@ func (t *Tree) discard() error {
 
 // spec describes the tree to its guardians.
 func (t *Tree) spec(release []byte) guard.TreeSpec {
-	return guard.TreeSpec{Release: release, Mark: t.id.Mark, Name: t.id.Name, Of: t, Ref: func() *guard.Ref {
+	return guard.TreeSpec{Release: release, Name: t.id.Name, Of: t, Ref: func() *guard.Ref {
 		if t.cgroup == nil || t.cgroup.Removed() { // P3: otherwise a new guardian would not even hold processes that have left it
 			return nil
 		}
@@ -125,7 +124,6 @@ func (t *Tree) Kill(ctx context.Context) error {
 
 // End kills the tree and removes its container. nil says that its death is proved, and that no fork can come late.
 func (t *Tree) End(ctx context.Context) error {
-	defer func() { _ = t.Relax(ctx) }() // it is dead
 	if err := t.guarded.Kill(ctx, killHands{t}, true); err != nil {
 		return fmt.Errorf("end tree %s: %w", t.id.Name, err)
 	}

@@ -80,17 +80,6 @@ func agentsMeta(c *config.Config) func(ocf.Resource) ocf.Meta {
 
 // step makes a step of the chain.
 func step(m config.FenceMethod, keys *agent.Keys) fencing.Step {
-	if len(m.Any) == 0 {
-		return method(m.FenceOne, keys)
-	}
-	var s fencing.Step
-	for _, one := range m.Any {
-		s.Any = append(s.Any, method(one, keys))
-	}
-	return s
-}
-
-func method(m config.FenceOne, keys *agent.Keys) fencing.Step {
 	switch {
 	case m.Agent != nil:
 		return fencing.Step{Method: agent.Method{Keys: keys}, Timeout: m.Agent.Timeout}
@@ -136,5 +125,5 @@ func listen(c *config.Config, log hclog.Logger) (*supervisor.Agent, error) {
 		}
 		return nil, config.Faults{{Key: key, Message: message}}
 	}
-	return &supervisor.Agent{Listen: a.Listen, Advertise: a.Advertise, Keys: keys, Files: files}, nil
+	return &supervisor.Agent{Listen: a.Listen, Advertise: a.Advertise, Keys: keys}, nil
 }

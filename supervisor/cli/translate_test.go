@@ -28,19 +28,19 @@ func TestMethodsAreTranslatedWhole(t *testing.T) {
 	some := map[string]string{"a": "b"}
 	shared := agent.Shared([]byte("ours"))
 	for name, c := range map[string]struct {
-		in   config.FenceOne
+		in   config.FenceMethod
 		want fencing.Method
 	}{
-		"exec": {config.FenceOne{Exec: &config.FenceExec{Command: config.Command{"x", "y"}, Timeout: time.Second}}, fencing.Exec{Command: []string{"x", "y"}}},
-		"ssh": {config.FenceOne{SSH: &config.FenceSSH{User: "u", KeyFile: "/k", KnownHosts: "/h", Address: "a:1", Command: "c", Timeout: time.Second}},
+		"exec": {config.FenceMethod{Exec: &config.FenceExec{Command: config.Command{"x", "y"}, Timeout: time.Second}}, fencing.Exec{Command: []string{"x", "y"}}},
+		"ssh": {config.FenceMethod{SSH: &config.FenceSSH{User: "u", KeyFile: "/k", KnownHosts: "/h", Address: "a:1", Command: "c", Timeout: time.Second}},
 			fencing.SSH{User: "u", KeyFile: "/k", KnownHosts: "/h", Address: "a:1", Command: "c"}},
-		"http": {config.FenceOne{HTTP: &config.FenceHTTP{URL: "u", Method: "PUT", Headers: some, Body: "b", Status: []int{201}, BearerFile: "/b", CAFile: "/c", Timeout: time.Second}},
+		"http": {config.FenceMethod{HTTP: &config.FenceHTTP{URL: "u", Method: "PUT", Headers: some, Body: "b", Status: []int{201}, BearerFile: "/b", CAFile: "/c", Timeout: time.Second}},
 			fencing.HTTP{URL: "u", Method: "PUT", Headers: some, Body: "b", Status: []int{201}, BearerFile: "/b", CAFile: "/c"}},
-		"fence_agent": {config.FenceOne{FenceAgent: &config.FenceProgram{Command: config.Command{"f"}, Options: some, Secrets: some, Plugs: some, Timeout: time.Second}},
+		"fence_agent": {config.FenceMethod{FenceAgent: &config.FenceProgram{Command: config.Command{"f"}, Options: some, Secrets: some, Plugs: some, Timeout: time.Second}},
 			fencing.FenceAgent{Command: []string{"f"}, Options: some, Secrets: some, Plugs: some}},
-		"agent": {config.FenceOne{Agent: &config.FenceAsk{Timeout: time.Second}}, agent.Method{}},
+		"agent": {config.FenceMethod{Agent: &config.FenceAsk{Timeout: time.Second}}, agent.Method{}},
 	} {
-		got := step(config.FenceMethod{FenceOne: c.in}, shared)
+		got := step(c.in, shared)
 		if asks, ok := got.Method.(agent.Method); ok {
 			if asks.Keys != shared { // the very same: a config that is read anew has not changed then
 				t.Errorf("%s: other keys", name)
@@ -49,10 +49,6 @@ func TestMethodsAreTranslatedWhole(t *testing.T) {
 		}
 		if diff := cmp.Diff(fencing.Step{Method: c.want, Timeout: time.Second}, got); diff != "" || got.Method.Name() != name {
 			t.Errorf("%s: %s", name, diff)
-		}
-		any := step(config.FenceMethod{Any: []config.FenceOne{c.in, c.in}}, shared)
-		if any.Method != nil || len(any.Any) != 2 || any.Any[1].Method.Name() != name {
-			t.Errorf("%s: %+v", name, any)
 		}
 	}
 }

@@ -16,15 +16,9 @@ type Fencing struct {
 	OnFailure OnFailure     `yaml:"on_failure" doc:"What to do if every method fails. With refuse, no node starts the program until a method succeeds or an operator confirms. With grace, the new node starts it after grace_delay."`
 }
 
-// FenceMethod is one step of the chain: one method, or several that are tried at the same time.
+// FenceMethod is one method; exactly one field is set.
 type FenceMethod struct {
-	FenceOne `yaml:",inline"`
-	Any      []FenceOne `yaml:"any,omitempty" oneof:"method" doc:"Methods that are tried at the same time. The first that succeeds cancels the others."`
-}
-
-// FenceOne is one method; exactly one field is set.
-type FenceOne struct {
-	Agent      *FenceAsk     `yaml:"agent,omitempty" oneof:"method" doc:"Ask the previous node's own supervisor, or its guardians. Requires fencing.agent on every node."`
+	Agent      *FenceAsk     `yaml:"agent,omitempty" oneof:"method" doc:"Ask the previous node's own supervisor. Requires fencing.agent on every node."`
 	Exec       *FenceExec    `yaml:"exec,omitempty" oneof:"method" doc:"A command that succeeds only once the previous node is dead."`
 	SSH        *FenceSSH     `yaml:"ssh,omitempty" oneof:"method" doc:"Log in on the previous node's host, where 'understudy fence kill-local' kills the program and proves it."`
 	HTTP       *FenceHTTP    `yaml:"http,omitempty" oneof:"method" doc:"A request whose answer has a certain status only once the previous node is dead."`
@@ -89,21 +83,11 @@ func (f Fencing) check(p place) {
 		p.key("on_failure").warn("has no effect without methods: once grace_delay is over, another node starts the program")
 	}
 	for i, method := range f.Methods {
-		at := p.key("methods").item(i)
-		if len(method.Any) == 0 && at.key("any").given() {
-			at.key("any").fault("is empty: list methods that are tried at the same time")
-			continue
-		}
-		for j, one := range method.Any {
-			one.check(at.key("any").item(j))
-		}
-		if len(method.Any) == 0 {
-			method.FenceOne.check(at)
-		}
+		method.check(p.key("methods").item(i))
 	}
 }
 
-func (m FenceOne) check(p place) {
+func (m FenceMethod) check(p place) {
 	var timeout time.Duration
 	var key string
 	switch {
@@ -132,7 +116,7 @@ func (m FenceOne) check(p place) {
 		key, timeout = "fence_agent", m.FenceAgent.Timeout
 		m.FenceAgent.check(p.key(key))
 	default:
-		p.fault("names no method: write agent: {}, exec:, ssh:, http:, fence_agent: or any: [...]")
+		p.fault("names no method: write agent: {}, exec:, ssh:, http: or fence_agent:")
 		return
 	}
 	checkPositive(p.key(key).key("timeout"), timeout)

@@ -205,15 +205,11 @@ func (s *machineCheck) service(p path, w written) {
 		s.executables(hooks.key(hookNames[i]).key("command"), hook.Command, w.Program, true)
 	}
 	for i, method := range w.Fencing.Methods {
-		at := p.key("fencing").key("methods").item(i)
-		s.fenceMethod(at, method.FenceOne)
-		for j, one := range method.Any {
-			s.fenceMethod(at.key("any").item(j), one)
-		}
+		s.fenceMethod(p.key("fencing").key("methods").item(i), method)
 	}
 }
 
-func (s *machineCheck) fenceMethod(p path, m FenceOne) {
+func (s *machineCheck) fenceMethod(p path, m FenceMethod) {
 	switch {
 	case m.Exec != nil:
 		s.command(p.key("exec").key("command"), m.Exec.Command, Program{})

@@ -40,7 +40,7 @@ func everyKey(t *testing.T) map[string]map[string]any {
 			key := key.(map[string]any)
 			found[at+name] = key
 			if at != "" || name != "defaults" && name != "node" { // which have the keys of a service and of the top
-				if name != "nodes" && name != "any" { // those of services, and of methods
+				if name != "nodes" { // those of services
 					walk(key, at+name+".")
 				}
 			}

@@ -73,10 +73,9 @@ services:
         - agent: {timeout: 2s}
         - ssh: {user: root, key_file: /etc/understudy/id, known_hosts: /etc/understudy/known, address: "{host}:2222", command: sudo fence, timeout: 3s}
         - http: {url: "https://{host}/off", method: PUT, headers: {X-Node: "{node}"}, body: "{token}", status: [200, 204], bearer_file: /b, ca_file: /ca, timeout: 4s}
-        - any:
-            - fence_agent: {command: fence_ipmilan, options: {ip: "{plug}"}, secrets: {password: /p}, plugs: {db-1: 10.0.0.1}, timeout: 6s}
-            - http: {url: "http://a/"}
-            - ssh: {user: root, key_file: /k, known_hosts: /h}
+        - fence_agent: {command: fence_ipmilan, options: {ip: "{plug}"}, secrets: {password: /p}, plugs: {db-1: 10.0.0.1}, timeout: 6s}
+        - http: {url: "http://a/"}
+        - ssh: {user: root, key_file: /k, known_hosts: /h}
       on_failure: grace
 `
 
@@ -138,26 +137,24 @@ func TestEveryKeyIsRead(t *testing.T) {
 			},
 			Fencing: Fencing{
 				Methods: []FenceMethod{
-					{FenceOne: FenceOne{Exec: &FenceExec{Command: Command{"fence-it", "--hard"}, Timeout: 5 * time.Second}}},
-					{FenceOne: FenceOne{Exec: &FenceExec{Command: Command{"x"}, Timeout: 10 * time.Second}}},
-					{FenceOne: FenceOne{Agent: &FenceAsk{Timeout: 5 * time.Second}}},
-					{FenceOne: FenceOne{Agent: &FenceAsk{Timeout: 2 * time.Second}}},
-					{FenceOne: FenceOne{SSH: &FenceSSH{
+					{Exec: &FenceExec{Command: Command{"fence-it", "--hard"}, Timeout: 5 * time.Second}},
+					{Exec: &FenceExec{Command: Command{"x"}, Timeout: 10 * time.Second}},
+					{Agent: &FenceAsk{Timeout: 5 * time.Second}},
+					{Agent: &FenceAsk{Timeout: 2 * time.Second}},
+					{SSH: &FenceSSH{
 						User: "root", KeyFile: "/etc/understudy/id", KnownHosts: "/etc/understudy/known", Address: "{host}:2222",
 						Command: "sudo fence", Timeout: 3 * time.Second,
-					}}},
-					{FenceOne: FenceOne{HTTP: &FenceHTTP{
+					}},
+					{HTTP: &FenceHTTP{
 						URL: "https://{host}/off", Method: "PUT", Headers: map[string]string{"X-Node": "{node}"}, Body: "{token}",
 						Status: []int{200, 204}, BearerFile: "/b", CAFile: "/ca", Timeout: 4 * time.Second,
-					}}},
-					{Any: []FenceOne{
-						{FenceAgent: &FenceProgram{
-							Command: Command{"fence_ipmilan"}, Options: map[string]string{"ip": "{plug}"},
-							Secrets: map[string]string{"password": "/p"}, Plugs: map[string]string{"db-1": "10.0.0.1"}, Timeout: 6 * time.Second,
-						}},
-						{HTTP: &FenceHTTP{URL: "http://a/", Timeout: 5 * time.Second}},
-						{SSH: &FenceSSH{User: "root", KeyFile: "/k", KnownHosts: "/h", Timeout: 10 * time.Second}},
 					}},
+					{FenceAgent: &FenceProgram{
+						Command: Command{"fence_ipmilan"}, Options: map[string]string{"ip": "{plug}"},
+						Secrets: map[string]string{"password": "/p"}, Plugs: map[string]string{"db-1": "10.0.0.1"}, Timeout: 6 * time.Second,
+					}},
+					{HTTP: &FenceHTTP{URL: "http://a/", Timeout: 5 * time.Second}},
+					{SSH: &FenceSSH{User: "root", KeyFile: "/k", KnownHosts: "/h", Timeout: 10 * time.Second}},
 				},
 				OnFailure: "grace",
 			},

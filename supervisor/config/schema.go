@@ -27,7 +27,6 @@ func Schema() ([]byte, error) {
 		"service": structSchema(reflect.TypeFor[entry](), reflectOf(&service)),
 		"node":    structSchema(reflect.TypeFor[nodeKeys](), reflectOf(&node)),
 		"process": structSchema(reflect.TypeFor[Process](), reflectOf(&process)),
-		"method":  structSchema(reflect.TypeFor[FenceOne](), reflectOf(&FenceOne{})),
 	}
 	text, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
@@ -85,8 +84,6 @@ func valueSchema(v reflect.Value) schema {
 		return schema{"oneOf": []any{schema{"type": anyScalar}, mapSchema(each)}}
 	case Process:
 		return schema{"$ref": "#/definitions/process"}
-	case FenceOne:
-		return schema{"$ref": "#/definitions/method"}
 	case Hook:
 		return schema{"oneOf": []any{commandSchema(), structSchema(v.Type(), v)}}
 	case Address:

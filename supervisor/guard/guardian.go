@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 )
 
@@ -34,7 +33,7 @@ type Look struct {
 type Hands interface {
 	// Open holds the box that m names, so that no other can take its place. nil without an error: it is gone, and need not be held.
 	Open(m *Message) (Box, error)
-	// Take takes over the descriptor that came with OpTwin, OpShare or OpWatchdog, in place of the previous.
+	// Take takes over the descriptor that came with OpTwin or OpWatchdog, in place of the previous.
 	Take(m *Message) error
 	Tell(m *Message)
 	// Hold gets ready to undo the effects that m describes, so that undoing them needs as little as possible.
@@ -124,7 +123,6 @@ type tree struct {
 	number uint64
 	lease  *lease
 	znodes []byte // its lock and breadcrumb, for the closing of the session
-	mark   string
 	name   string // for the log
 	boxes  []held // in the order of arrival: the container first
 	dead   bool
@@ -179,8 +177,6 @@ func (g *Guardian) obey(now time.Duration, m *Message) error {
 	case OpPing:
 		g.told = g.told || m.OK && !g.blind
 		return nil
-	case OpShare:
-		return g.hands.Take(m)
 	case OpTwin:
 		if err := g.hands.Take(m); err != nil {
 			return err
@@ -338,15 +334,4 @@ func (g *Guardian) Dying() iter.Seq[Box] {
 			}
 		}
 	}
-}
-
-// SeenDead reports whether this guardian itself has seen a tree dead, under a lease that has ended. P2: it refuses processes that join
-// that tree late, so they never pass their gate. Whether its effects are undone is another question.
-func (g *Guardian) SeenDead(mark string) bool {
-	for _, l := range g.leases {
-		if i := slices.IndexFunc(l.trees, func(t *tree) bool { return mark != "" && t.mark == mark }); i >= 0 {
-			return l.ended && l.trees[i].dead
-		}
-	}
-	return false
 }

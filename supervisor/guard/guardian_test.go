@@ -189,25 +189,6 @@ func TestGuardianLearnsOfATreeThatOutlivedItsLease(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatWasSeenDeadUnderAnEndedLeaseIsVouchedFor(t *testing.T) {
-	p := newPuppet(Config{})
-	dying := Ref{Pid: 1}
-	p.boxes[dying] = &mortal{}
-	for _, m := range []Message{
-		{Op: OpBegin, Epoch: 1}, {Op: OpBegin, Epoch: 2}, {Op: OpTree, Epoch: 1, Tree: 1, Mark: "dead"},
-		{Op: OpTree, Epoch: 1, Tree: 2, Mark: "dying", Box: &dying}, {Op: OpTree, Epoch: 1, Tree: 3},
-		{Op: OpTree, Epoch: 2, Tree: 4, Mark: "empty"}, {Op: OpEnd, Epoch: 1},
-	} {
-		must.OK(t, p.hear(0, m))
-	}
-	p.turn(0, Events{})
-	for mark, want := range map[string]bool{"dead": true, "dying": false, "empty": false, "": false, "other": false} {
-		if got := p.SeenDead(mark); got != want {
-			t.Errorf("%q: %v", mark, got)
-		}
-	}
-}
-
 func TestRefusalsKeepTheirMeaning(t *testing.T) {
 	for _, err := range []error{ErrLeaseEnded, ErrNoLease} {
 		if got := refuse(&Message{}, err).Err(); !errors.Is(got, err) {

@@ -7,10 +7,8 @@ type Handover struct {
 	Seq, Trees uint64
 	Acked      [2]uint64
 	Lease      HandoverLease
-	Note       []byte // Listener and Device may be nil
-	Listener   any
 	Timeout    time.Duration
-	Device     any
+	Device     any // nil: none
 }
 
 // HandoverLease is the lease in a Handover.
@@ -55,7 +53,6 @@ func (g *Guardians) HandOver(now time.Duration, number uint64, trees int) (l Han
 		l.Lease.Trees = append(l.Lease.Trees,
 			HandoverTree{Number: t.Number, Spec: t.Spec, Armed: t.armed, After: t.after, Members: t.members, Effects: t.effects})
 	}
-	l.Note, l.Listener = g.State.Shared()
 	if w := g.State.watchdog; w != nil {
 		l.Timeout, l.Device = w.Grace, w.Along
 	}
@@ -75,9 +72,6 @@ func Adopt(now time.Duration, hands SupervisorHands, l Handover) (p *Guardians, 
 		})
 	}
 	p.State.leases = []*Lease{e}
-	if l.Listener != nil {
-		p.State.shared = &Message{Op: OpShare, Ticket: l.Note, Along: l.Listener}
-	}
 	if l.Device != nil {
 		p.State.watchdog = &Message{Op: OpWatchdog, Grace: l.Timeout, Along: l.Device}
 	}

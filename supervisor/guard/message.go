@@ -30,7 +30,6 @@ const (
 	OpDrop     Op = "drop"     // the tree is proved dead and its container removed
 	OpEffects  Op = "effects"  // the tree's processes may have effects; Ticket says how to undo them
 	OpSettled  Op = "settled"  // of a dead tree: they are undone (OK), or the supervisor keeps them for its next session
-	OpShare    Op = "share"    // answer at the listener that comes along when the supervisor does not
 	OpWatchdog Op = "watchdog" // feed the watchdog that comes along
 	OpUnwatch  Op = "unwatch"  // let go of it
 	OpArm      Op = "arm"      // the watchdog is for this tree; Grace is until when after the lease
@@ -56,7 +55,6 @@ type Message struct {
 	Ticket   []byte        `json:"ticket,omitempty"`
 	Release  []byte        `json:"release,omitempty"`
 	Box      *Ref          `json:"box,omitempty"`
-	Mark     string        `json:"mark,omitempty"` // of a tree that has no cgroup
 	Name     string        `json:"name,omitempty"` // of a tree, for the log
 	Log      *LogStyle     `json:"log,omitempty"`  // of a setup
 	Why      string        `json:"why,omitempty"`

@@ -93,7 +93,6 @@ func (b *bureau) plants() *Tree {
 
 func TestAGuardianThatIsGoneIsReplacedAndTheNextKnowsEverything(t *testing.T) {
 	b := newBureau(t)
-	b.State.Share([]byte("note"), "listener")
 	b.State.Feed(b.now, time.Second, "device")
 	tree := b.plants()
 	if _, err := tree.Join(b.now, Ref{Pid: 7}, nil); err != nil {
@@ -113,7 +112,7 @@ func TestAGuardianThatIsGoneIsReplacedAndTheNextKnowsEverything(t *testing.T) {
 			t.Errorf("%s has a number: it would acknowledge what follows", m.Op)
 		}
 	}
-	if want := []Op{OpShare, OpWatchdog, OpBegin, OpExtend, OpTree, OpJoin, OpArm, OpPing}; !slices.Equal(ops, want) {
+	if want := []Op{OpWatchdog, OpBegin, OpExtend, OpTree, OpJoin, OpArm, OpPing}; !slices.Equal(ops, want) {
 		t.Fatalf("%v, want %v", ops, want)
 	}
 	b.acks(0)

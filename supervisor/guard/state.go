@@ -19,7 +19,6 @@ type State struct {
 	to       teller
 	leases   []*Lease // in numerical order
 	trees    uint64   // the last number given to a tree
-	shared   *Message // the listener at which they answer in the supervisor's place
 	watchdog *Message // the device that they feed
 }
 
@@ -79,7 +78,6 @@ type Tree struct {
 // TreeSpec describes a tree to its guardians.
 type TreeSpec struct {
 	Release []byte
-	Mark    string
 	Name    string      // for the log
 	Ref     func() *Ref // of its container; nil: it has none, or no longer
 	Along   any
@@ -194,28 +192,12 @@ func (s *State) Finish(number uint64) error {
 	return nil
 }
 
-// Share makes the guardians answer at a listener. Only the newest one counts.
-func (s *State) Share(note []byte, listener any) {
-	s.shared = &Message{Op: OpShare, Ticket: note, Along: listener}
-	s.to.broadcast(s.shared)
-}
-
-// Shared is the newest shared listener; nil: none.
-func (s *State) Shared() (note []byte, listener any) {
-	if s.shared == nil {
-		return nil, nil
-	}
-	return s.shared.Ticket, s.shared.Along
-}
-
 // replay returns all messages for a new guardian.
 func (s *State) replay() (all []*Message) {
-	for _, m := range []*Message{s.shared, s.watchdog} {
-		if m != nil {
-			fresh := *m
-			fresh.Seq = 0
-			all = append(all, &fresh)
-		}
+	if s.watchdog != nil {
+		fresh := *s.watchdog
+		fresh.Seq = 0
+		all = append(all, &fresh)
 	}
 	for _, l := range s.leases {
 		begin := l.begin()

@@ -13,7 +13,7 @@ func (g *Guardian) addTree(l *lease, m *Message) error {
 	if g.leases.tree(m.Tree) != nil { // P2: the guardian would lose sight of its processes
 		return errKnownTree
 	}
-	t := &tree{number: m.Tree, lease: l, znodes: m.Release, mark: m.Mark, name: m.Name}
+	t := &tree{number: m.Tree, lease: l, znodes: m.Release, name: m.Name}
 	if m.Box != nil {
 		if err := g.hold(t, m); err != nil {
 			return err

@@ -21,8 +21,7 @@ func (s *State) AddTree(now time.Duration, number uint64, spec TreeSpec) (t *Tre
 func (t *Tree) Lease() *Lease { return t.lease }
 
 func (t *Tree) registration() *Message {
-	m := &Message{Op: OpTree, Epoch: t.lease.Number, Tree: t.Number, Release: t.Spec.Release, Mark: t.Spec.Mark, Name: t.Spec.Name,
-		Along: t.Spec.Along}
+	m := &Message{Op: OpTree, Epoch: t.lease.Number, Tree: t.Number, Release: t.Spec.Release, Name: t.Spec.Name, Along: t.Spec.Along}
 	if t.Spec.Ref != nil && !t.dead {
 		m.Box = t.Spec.Ref()
 	}

@@ -25,7 +25,6 @@ type Envelope struct {
 	Node     string                    `json:"node"`
 	Root     string                    `json:"root"`
 	Servers  []string                  `json:"servers"`
-	Agent    string                    `json:"agent,omitempty"` // where it listens
 	Since    time.Time                 `json:"since"`
 	Build    string                    `json:"build,omitempty"` // the version of the program that writes it
 	Epoch    uint64                    `json:"epoch"`

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -57,10 +56,6 @@ type Guard interface {
 	// handed over.
 	HandOver(ctx context.Context, epoch uint64, trees int, do func(guard json.RawMessage) error) error
 	Adopted(tree json.RawMessage) (Tree, bool)
-	// Share gives the guardians what they need to answer in place of a supervisor that is dead or frozen; Shared takes a previous image's
-	// listener back, nil when there is none.
-	Share(listener *os.File, note []byte) error
-	Shared() (*os.File, error)
 	WatchdogArmed() bool
 	// Maker is the supervisor as the maker of its trees.
 	Maker() (box.Maker, error)
@@ -73,9 +68,6 @@ type Tree interface {
 	Arm(ctx context.Context, w child.Watchdog) error
 	// Move has it end with another lease from now on; after an error it has to be ended.
 	Move(ctx context.Context, epoch uint64, release []byte) error
-	// Expect prepares the next start, beside what has to come before it; Relax takes that back. No program runs before Start.
-	Expect(ctx context.Context)
-	Relax(ctx context.Context) error
 	Start(ctx context.Context, spec child.Spec) (Process, error)
 	// Process finds a program of a tree that was handed over.
 	Process(pid int) (Process, bool)

@@ -52,7 +52,7 @@ func (t *stay) bound(p role.Place) time.Duration {
 // longest is more than steps take that are tried one after the other.
 func longest(steps []fencing.Step) (d time.Duration) {
 	for _, s := range steps {
-		d += s.Timeout + longest(s.Any)
+		d += s.Timeout
 	}
 	return d
 }

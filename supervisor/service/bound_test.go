@@ -78,7 +78,7 @@ func TestTheEndOfProgramsCountsAsAStep(t *testing.T) {
 
 // P6: what fences has an end, and is given the time that its methods and delays may take.
 func TestAFencingHasTheTimeOfItsMethods(t *testing.T) {
-	conf := Conf{Service: config.Service{GraceDelay: time.Hour}, Fence: []fencing.Step{{Timeout: time.Minute}, {Any: []fencing.Step{{Timeout: time.Minute}}}}}
+	conf := Conf{Service: config.Service{GraceDelay: time.Hour}, Fence: []fencing.Step{{Timeout: time.Minute}, {Timeout: time.Minute}}}
 	stay := made(t, conf, nil).testStay(t.Context(), Session{Session: &election.Session{}}, nil)
 	stay.term.claim = &election.Claim{}
 	if d := stay.bound(role.Fencing); d < time.Hour+4*time.Minute || d == endless {

@@ -96,10 +96,6 @@ type endingTree struct {
 	settled []bool // what the guardians are told of its effects
 }
 
-func (*endingTree) Expect(context.Context) {}
-
-func (*endingTree) Relax(context.Context) error { return nil }
-
 func (g *endingTree) Settle(undone bool) { g.settled = append(g.settled, undone) }
 
 func (*endingTree) ID() (json.RawMessage, error) { return json.RawMessage(`{"tree":1}`), nil }

@@ -219,13 +219,7 @@ func (t *stay) Claim(ctx context.Context) role.Event {
 		return role.Event{Kind: role.StayOver}
 	}
 	crumb := t.candidacy.crumb()
-	if v.copy == nil { // else its program runs
-		t.candidacy.tree.Expect(ctx)
-	}
 	claim, err := t.candidacy.cand.Take(ctx, t.candidacy.opening.Under(t.candidacy.intents), crumb)
-	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon
-		t.candidacy.relax(ctx)
-	}
 	switch {
 	case err != nil:
 		return t.failed(err)
@@ -238,13 +232,6 @@ func (t *stay) Claim(ctx context.Context) role.Event {
 	t.beginTerm(claim, crumb.Effects)
 	t.term.promotion.spares = v.copy != nil
 	return role.Event{Kind: role.Won}
-}
-
-// relax takes back what was prepared for a start.
-func (c *candidacy) relax(ctx context.Context) {
-	if err := c.tree.Relax(ctx); err != nil { // the end of the tree proves more
-		c.v.log.Debug("a process that was prepared for the program is left to the end of its tree", "error", err)
-	}
 }
 
 // wakeAfterDemotion wakes the service when this node is preferred again, until stop is called.

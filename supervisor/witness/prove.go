@@ -1,5 +1,5 @@
 // Package witness says what a machine knows about the death of a program that ran on it. Its own supervisor asks, and so do nodes that
-// ask its agent, a guardian that answers in a supervisor's place, and an operator on the machine.
+// ask its agent, and an operator on the machine.
 package witness
 
 import (

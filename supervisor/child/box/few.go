@@ -17,6 +17,5 @@ var (
 	Making   = make(few, 4) // and removing cgroups, and other work without hurry
 	killing  = make(few, 4) // by cgroup
 	freezing = make(few, 2) // cgroups before their kill
-	looking  = make(few, 2) // whether killed processes are dead, in the first moments
 	Finding  = make(few, 4) // processes that have got into other cgroups
 )

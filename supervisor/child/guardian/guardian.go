@@ -25,9 +25,8 @@ type CloseSession func(ctx context.Context, c guard.Closing) error
 
 // Duties are what a guardian does that is not its own business.
 type Duties struct {
-	Close  CloseSession
-	Answer ProxyAgent // nil: it does not
-	Undo   Undoer     // nil: it does not
+	Close CloseSession
+	Undo  Undoer // nil: it does not
 }
 
 // Is reports whether this process was started to be a guardian; then main only calls Main.
@@ -36,24 +35,23 @@ func Is() bool { return strings.Contains(os.Args[0], box.GuardianMark) }
 // guardian is a guardian process, in which a guard.Guardian decides. Its loop waits only for events: it uses no file system but procfs and
 // cgroupfs, no network, no log until all is done.
 type guardian struct {
-	decider   *guard.Guardian
-	above     upLine
-	answering answering
-	index     int
-	log       lastLog
-	twin      *os.File // pidfd; nil until there is one
-	alone     bool     // the twin is gone: its pidfd would be readable for ever
-	alarm     *alarm
-	closing   *closing
-	undoing   undoing
-	watchdog  int // the device; -1: there is none, or none is needed
-	buf       []byte
-	polls     []unix.PollFd
+	decider  *guard.Guardian
+	above    upLine
+	index    int
+	log      lastLog
+	twin     *os.File // pidfd; nil until there is one
+	alone    bool     // the twin is gone: its pidfd would be readable for ever
+	alarm    *alarm
+	closing  *closing
+	undoing  undoing
+	watchdog int // the device; -1: there is none, or none is needed
+	buf      []byte
+	polls    []unix.PollFd
 }
 
 const socket = 3 // the descriptor that its supervisor gives it
 
-const threads = 6 // the loop, an answer in the supervisor's place, a closer and its files, an undo, the collector
+const threads = 5 // the loop, a closer and its files, an undo, the collector
 
 // Main is the main function of a guardian process. It returns when the supervisor is gone, all trees are dead and
 // their sessions are closed or given up.
@@ -134,7 +132,6 @@ func newGuardian(sock int, duties Duties) (*guardian, error) {
 		above: upLine{sock: sock, parent: os.NewFile(uintptr(held), "supervisor")}, index: setup.Index, alarm: alarm, closing: closing,
 		watchdog: -1, buf: buf,
 	}
-	g.answering = answering{answers: duties.Answer, inquiries: make(chan inquiry, 16), bell: closing.bell}
 	g.undoing = undoing{undoer: duties.Undo, bell: closing.bell, results: make(chan guard.Undone, 64)}
 	g.log.supervisor = os.Getppid()
 	if setup.Log != nil {
@@ -149,7 +146,6 @@ func (g *guardian) loop() int {
 	for {
 		g.above.flush()
 		now := g.heard()
-		g.answering.inquire(g.decider)
 		g.alone = g.twin != nil && (g.alone || wire.Readable(int(g.twin.Fd())))
 		next, over := g.decider.Turn(now,
 			guard.Events{Closed: g.closing.ended(), Undone: g.undoing.ended(), TwinGone: g.alone, Orphaned: g.above.gone})
@@ -187,7 +183,6 @@ func (g *guardian) hear() {
 		case errors.Is(err, unix.EAGAIN):
 			return
 		case err != nil:
-			g.answering.proxyAgent.nowAlone()
 			_ = unix.Shutdown(g.above.sock, unix.SHUT_RDWR) // a supervisor that still lives sees that this guardian no longer relies on it
 			return
 		}

@@ -47,9 +47,6 @@ func (g *guardian) Take(m *guard.Message) error {
 		return nil
 	}
 	defer file.Close()
-	if m.Op == guard.OpShare {
-		return g.answering.at(file, m.Ticket)
-	}
 	return g.keepWatchdog(file)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,16 +41,13 @@ type Config struct {
 
 const (
 	pipeSize   = 1 << 20
-	chunkSize  = 256 << 10
+	chunkSize  = 32 << 10 // each program's, also if that is silent
 	retryFirst = 100 * time.Millisecond
 	retryLast  = time.Second
 	partDrain  = 300 * time.Millisecond // in place of Drain for a log that is parted from: what is left is not lost
 	briefly    = 50 * time.Millisecond  // for what takes none, unless another process keeps the pipe locked
 	hung       = time.Second            // after it, what should have ended hangs in the kernel; half of it if an upgrade waits
 )
-
-// chunks are lent while there is something to read, so that a silent program costs nothing.
-var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
 // Log is one file, and the pipe into it.
 type Log struct {
@@ -299,36 +297,18 @@ func (l *Log) awaitWritten(wrote <-chan struct{}) error {
 
 // read empties the pipe, whatever happens to the file.
 func (l *Log) read() error {
-	conn, err := l.r.SyscallConn()
-	if err != nil {
-		return err
-	}
+	chunk := make([]byte, chunkSize)
 	for {
-		var chunk *[chunkSize]byte
-		var n int
-		var got error
-		err := conn.Read(func(fd uintptr) bool {
-			chunk = chunks.Get().(*[chunkSize]byte)
-			for {
-				if n, got = unix.Read(int(fd), chunk[:]); !errors.Is(got, syscall.EINTR) {
-					break
-				}
-			}
-			if errors.Is(got, syscall.EAGAIN) {
-				chunks.Put(chunk)
-			}
-			return !errors.Is(got, syscall.EAGAIN)
-		})
-		switch {
-		case err != nil:
-			return err
-		case got != nil:
-			return fmt.Errorf("read the output: %w", got)
-		case n == 0:
-			return nil
+		n, err := l.r.Read(chunk)
+		if n > 0 {
+			l.queue.put(chunk[:n])
 		}
-		l.queue.put(chunk[:n])
-		chunks.Put(chunk)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the output: %w", err)
+		}
 	}
 }
 

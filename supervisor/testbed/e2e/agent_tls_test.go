@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,40 +19,22 @@ func certified(t *testing.T, by *keytest.Authority, h *kit.Host, ca string) stri
 		agentPort, ca, by.File(h.Name), by.File(h.Name+"-key"))
 }
 
-// With certificates in place of a secret a node is fenced just as fast, by its supervisor and by its guardians.
+// With certificates in place of a secret a node is fenced just as fast.
 func TestAgentWithCertificates(t *testing.T) {
-	for name, fault := range map[string]func(a *kit.Supervisor){
-		"its supervisor answers":   nil,
-		"its supervisor is frozen": func(a *kit.Supervisor) { a.Signal(syscall.SIGSTOP) },
-		"its supervisor is killed": func(a *kit.Supervisor) { a.Kill9() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := brief(t, stage(t), "daemons=1", "every=2ms")
-			p.Options.Grace = longGrace
-			ours := keytest.New(t)
-			ha, hb := p.Lab.Host(t, "a"), p.Lab.Host(t, "b")
-			a, b, run := p.twoAgents(t, ha, hb, certified(t, ours, ha, ours.File("ca")), certified(t, ours, hb, ours.File("ca")))
-			deleted := p.Deleted(t, "services", p.Options.Service, "ActiveStandbyElectorLock")
-			guardians := a.TwoGuardians(t)
-			before, _ := kit.PSS(guardians...)
-			at := tick.Now()
-			a.Host.CutFrom(t, p.Addrs()...)
-			if fault != nil {
-				fault(a)
-			}
-			<-deleted
-			free := time.Duration(tick.Now() - at)
-			took := time.Duration(p.On(t, soon, "b", run.First).First - at)
-			t.Logf("the lock was free after %v, it succeeded after %v", free, took)
-			if a.Running() {
-				after, _ := kit.PSS(guardians...)
-				t.Logf("both guardians together: %d KiB (PSS) before, %d KiB after", before>>10, after>>10)
-			}
-			p.fencedBy(t, b.Host, "agent")
-			a.Signal(syscall.SIGCONT)
-			p.Alone(t, time.Second, "b")
-		})
-	}
+	p := brief(t, stage(t), "daemons=1", "every=2ms")
+	p.Options.Grace = longGrace
+	ours := keytest.New(t)
+	ha, hb := p.Lab.Host(t, "a"), p.Lab.Host(t, "b")
+	a, b, run := p.twoAgents(t, ha, hb, certified(t, ours, ha, ours.File("ca")), certified(t, ours, hb, ours.File("ca")))
+	deleted := p.Deleted(t, "services", p.Options.Service, "ActiveStandbyElectorLock")
+	at := tick.Now()
+	a.Host.CutFrom(t, p.Addrs()...)
+	<-deleted
+	free := time.Duration(tick.Now() - at)
+	took := time.Duration(p.On(t, soon, "b", run.First).First - at)
+	t.Logf("the lock was free after %v, it succeeded after %v", free, took)
+	p.fencedBy(t, b.Host, "agent")
+	p.Alone(t, time.Second, "b")
 }
 
 // A single wrapped command has an agent when it is given a secret.
@@ -71,11 +52,9 @@ func TestSingleCommandIsFencedByItsAgent(t *testing.T) {
 	deleted := p.Deleted(t, "services", p.Options.Service, "ActiveStandbyElectorLock")
 	at := tick.Now()
 	a.Host.CutFrom(t, p.Addrs()...)
-	a.Signal(syscall.SIGSTOP)
 	<-deleted
 	free := time.Duration(tick.Now() - at)
 	took := time.Duration(p.On(t, soon, "b", run.First).First - at)
 	t.Logf("the lock was free after %v, it succeeded after %v", free, took)
 	p.fencedBy(t, b.Host, "agent")
-	a.Signal(syscall.SIGCONT)
 }

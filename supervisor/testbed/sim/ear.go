@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -17,7 +18,7 @@ const agentsFrom = 100
 // agentKeys are those of all agents.
 var agentKeys = agent.Shared([]byte("known to all nodes"))
 
-// ear is where a supervisor listens for others that ask about a death, and its guardians, when it does not.
+// ear is where a supervisor listens for others that ask about a death.
 type ear struct {
 	inc  *incarnation
 	bell chan struct{} // holds one when a connection has come
@@ -40,7 +41,7 @@ func (e *ear) Accept() (net.Conn, error) {
 		if !e.inc.pass() {
 			return nil, errCrashed
 		}
-		if c := e.next(); c != nil { // a guardian may have been quicker
+		if c := e.next(); c != nil {
 			return &gated{conn: c, gate: e.inc.gate}, nil
 		}
 	}
@@ -93,16 +94,25 @@ func (e *ear) take(c *conn) bool {
 	}
 	e.waiting = append(e.waiting, c)
 	e.ring()
-	e.inc.node.w.after(leftToSupervisor, func() { e.relieve(c) })
 	return true
 }
 
-// sever ends the listening, and all conversations, of a process that is no more. What it has not accepted is for its guardians.
+// held tells whether the supervisor that opened the listener has it still. World.mu is held.
+func (e *ear) held() bool {
+	if e == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.over && e.inc.alive()
+}
+
+// sever ends the listening, and all conversations, of a process that is no more.
 func (e *ear) sever(tell bool) {
 	_ = e.Close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, c := range e.accepted {
+	for _, c := range slices.Concat(e.accepted, e.waiting) {
 		c.shut(tell)
 	}
 }

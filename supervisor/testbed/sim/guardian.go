@@ -22,7 +22,6 @@ type guardian struct {
 	hands   hands
 	line    line
 	alarm   alarm
-	proxy   proxy
 	awake   time.Time // since when
 }
 
@@ -86,9 +85,6 @@ func (g *guardian) fall() {
 	g.node.watchdog.close(g)
 	there := g.host.on && g.of.inc.boot == g.host.boots
 	g.w.net.sever(g.gate, there)
-	for _, c := range g.proxy.heard {
-		c.shut(there)
-	}
 	g.of.inc.do(func() {
 		g.w.after(0, func() {
 			g.listenTo()

@@ -20,11 +20,10 @@ import (
 // handle is a tree as the supervisor that made it holds it. World.mu guards it.
 type handle struct {
 	*tree
-	guard    *keeper
-	guarded  *guard.Tree
-	expected bool           // a process waits for the next program
-	seen     map[*proc]bool // by the newest look, in its cgroup
-	held     []*proc        // that looks have found in others
+	guard   *keeper
+	guarded *guard.Tree
+	seen    map[*proc]bool // by the newest look, in its cgroup
+	held    []*proc        // that looks have found in others
 }
 
 // spec is the tree as its guardians know it.
@@ -71,7 +70,6 @@ func (t *handle) spawn(spec child.Spec, alive bool) (p *proc, said string, err e
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.guarded.Started()
-	t.expected = false
 	if !alive {
 		return nil, "", errCrashed
 	}
@@ -146,26 +144,6 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 		g.inc.trap(afterKill, nil)
 	}
 	return err
-}
-
-// Expect implements host.Tree. What waits for a program runs none, but a node that has lost a claim leaves none waiting.
-func (t *handle) Expect(context.Context) {
-	w := t.guard.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if t.expected {
-		w.check.broken("standby", "%s has left a process waiting for %s since a claim that it lost", t.tree.node, t.tree.service)
-	}
-	t.expected = true
-}
-
-// Relax implements host.Tree.
-func (t *handle) Relax(context.Context) error {
-	w := t.guard.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t.expected = false
-	return nil
 }
 
 // Owns implements host.Tree: nothing here says READY=1.

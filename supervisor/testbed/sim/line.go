@@ -3,7 +3,6 @@ package sim
 import (
 	"time"
 
-	"understudy/fencing/agent"
 	"understudy/supervisor/guard"
 )
 
@@ -74,10 +73,4 @@ func (a *alarm) stop() {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-}
-
-// proxy is what of a guardian answers for its supervisor.
-type proxy struct {
-	desk  *agent.Server // nil: nobody has asked it
-	heard []*conn       // by it
 }

@@ -105,7 +105,7 @@ func (hf *hostFaults) removeTrees(f Fault, n *node) (end func(), done bool) {
 			return
 		}
 		for _, t := range n.inc.trees() {
-			if len(t.procs) > 0 || t.removed || t.expected {
+			if len(t.procs) > 0 || t.removed {
 				continue
 			}
 			hf.say("%v: %s", f, t.id.Name)

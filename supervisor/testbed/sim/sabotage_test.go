@@ -134,10 +134,6 @@ var sabotagesOfTerms = []sabotage{
 	{"an agent answers before the tree is dead", []change{
 		{"supervisor/service/trees.go", "	if err := errors.Join(t.endOrders(ctx), t.tree.End(ctx)); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go errors.Join(t.endOrders(ctx), t.tree.End(ctx))\n		return nil\n	}\n"},
 	}},
-	{"a guardian answers before the tree is dead", []change{
-		{"supervisor/witness/proxy.go", "func Proxy(w At, root string, keys *agent.Keys) *agent.Server {\n",
-			"func Proxy(w At, root string, keys *agent.Keys) *agent.Server {\n	kill := w.End\n	w.End = func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}\n"},
-	}},
 	{"do not wait for a death after the service was removed", []change{
 		{"supervisor/service/leftover.go", "				return false\n			}\n			leaves = nil\n		case <-session.Done():", "				return false\n			}\n			return false\n		case <-session.Done():"},
 		{"supervisor/service/leftover.go", "v.undead.tree != nil && v.undead.epoch == t.s.Epoch {", "v.undead.tree != nil {"},
@@ -201,9 +197,6 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"a lease that is twice as long as its node tells", []change{
 		{"election/lease.go", "end, extended := sent+l.length, l.extended", "end, extended := sent+l.length*2, l.extended"},
-	}},
-	{"leave a process waiting for its program after a lost claim", []change{
-		{"supervisor/service/standby.go", "	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon\n", "	if false {\n"},
 	}},
 	{"do not look whether a service's goroutine moves", []change{
 		{"supervisor/session.go", "	if s.cfg.Stuck != nil {\n		wg.Go(func() {\n", "	if false {\n		wg.Go(func() {\n"},

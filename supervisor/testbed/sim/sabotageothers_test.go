@@ -3,7 +3,7 @@ package sim
 // Of what others do beside Understudy: name servers, tools of a host, those who change an ensemble.
 var sabotagesOfOthers = []sabotage{
 	{"wait for the name server although an address is known", []change{
-		{"election/lookup.go", "	known, looking := n.look(host)\n	if len(known) > 0 {\n", "	known, looking := n.look(host)\n	if known = nil; len(known) > 0 {\n"},
+		{"election/lookup.go", "	if known, _ := n.get(host); len(known) > 0 {\n		enough", "	if known, _ := n.get(host); len(known) < 0 {\n		enough"},
 		names, calms,
 	}},
 	{"the next image does not know the addresses of the previous one", []change{

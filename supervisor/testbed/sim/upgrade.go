@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -250,12 +249,6 @@ func (t *handle) Process(pid int) (machine.Process, bool) {
 	}
 	return nil, false
 }
-
-// Share does nothing: a simulated guardian knows what it needs to answer.
-func (*keeper) Share(*os.File, []byte) error { return nil }
-
-// Shared has the next image open the agent's address anew.
-func (*keeper) Shared() (*os.File, error) { return nil, nil }
 
 // WatchdogArmed is asked by nobody here.
 func (*keeper) WatchdogArmed() bool { return false }

@@ -21,7 +21,7 @@ func (p *Plan) versions() {
 	r := rand.New(rand.NewPCG(p.Seed, 59))
 	p.NewWord = guard.OpMove
 	if !p.Replicated {
-		p.NewWord = pick(r, guard.OpArm, guard.OpShare, guard.OpEffects)
+		p.NewWord = pick(r, guard.OpArm, guard.OpEffects)
 	}
 	for i := range p.Episodes {
 		e := &p.Episodes[i]
