@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"understudy/supervisor"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
@@ -253,20 +252,6 @@ func (f *checkFlags) notes(c *config.Config) []string {
 	for _, note := range []string{c.ZooKeeper.Exposure(), f.exposed(c)} {
 		if note != "" {
 			notes = append(notes, note)
-		}
-	}
-	if f.elsewhere {
-		return notes
-	}
-	here := supervisor.Config{Node: c.Node, Root: c.ZooKeeper.Root, Cluster: c.ZooKeeper.Name}
-	for _, name := range c.ServiceNames() {
-		var dirs []string
-		if r := c.Services[name].Replicated; r != nil {
-			dirs = append(dirs, r.StateDir)
-		}
-		if file := supervisor.Unfound(here, name, dirs...); file != "" {
-			notes = append(notes, fmt.Sprintf("zookeeper.name: %s was left on this host for %s under another name, "+
-				"and is not found under this one", file, name))
 		}
 	}
 	return notes
