@@ -33,7 +33,6 @@ gzip -9n "$TREE"/man?/* "$TREE/changelog"
 for shell in bash zsh fish; do
 	"$out/understudy-$host" completion $shell >"$TREE/understudy.$shell"
 done
-"$out/understudy-$host" check --schema | cmp - packaging/understudy.schema.json
 find "$TREE" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 
 for ARCH in ${ARCHS:-amd64 arm64}; do

@@ -20,9 +20,9 @@ import (
 
 // checkFlags are those of `check`.
 type checkFlags struct {
-	file, node                string
-	effective, schema, asJSON bool
-	repair, elsewhere, zk     bool
+	file, node            string
+	effective, asJSON     bool
+	repair, elsewhere, zk bool
 }
 
 func checkCommand() *cobra.Command {
@@ -37,8 +37,7 @@ func checkCommand() *cobra.Command {
 		Example: "  understudy check /etc/understudy/understudy.yaml\n" +
 			"  understudy check --effective    # with every default filled in\n" +
 			"  understudy check --effective --node db-2    # of one node\n" +
-			"  understudy check --zk    # and look at its ZooKeeper servers\n" +
-			"  understudy check --schema > understudy.schema.json    # for editors",
+			"  understudy check --zk    # and look at its ZooKeeper servers\n",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && cmd.Flags().Changed("config") {
 				return usage("check takes one file (see `%s --help`)", cmd.CommandPath())
@@ -49,8 +48,8 @@ func checkCommand() *cobra.Command {
 			if why := config.NodeNameFault(f.node); why != "" && cmd.Flags().Changed("node") {
 				return usage("--node: %s", why)
 			}
-			if f.zk && (f.effective || f.schema) {
-				return usage("--zk goes with neither --effective nor --schema")
+			if f.zk && f.effective {
+				return usage("--zk does not go with --effective")
 			}
 			if len(args) == 1 {
 				f.file = args[0]
@@ -76,7 +75,6 @@ func checkCommand() *cobra.Command {
 	flags.BoolVar(&f.zk, "zk", false,
 		"then ask the ZooKeeper servers of the file (without one: of UNDERSTUDY_ZK), one by one, "+
 			"and tell what their setup means for failovers")
-	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of config files, and read no file")
 	return cmd
 }
 
@@ -132,13 +130,6 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 }
 
 func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error {
-	if f.schema {
-		text, err := config.Schema()
-		if err == nil {
-			_, err = out.Write(text)
-		}
-		return err
-	}
 	read := config.Read
 	if f.elsewhere && !f.zk {
 		read = config.ReadElsewhere

@@ -204,15 +204,6 @@ func TestSecretIsNeverShown(t *testing.T) {
 	}
 }
 
-func TestSchemaIsPrintedWithoutAFile(t *testing.T) {
-	shipped, err := os.ReadFile("../../packaging/understudy.schema.json")
-	must.OK(t, err)
-	code, out, errs := says(t, "check", "--schema", "--config", "/nowhere")
-	if code != 0 || out != string(shipped) || errs != "" {
-		t.Errorf("code %d, %d bytes, %q", code, len(out), errs)
-	}
-}
-
 // What keeps `run` from starting here fails `check` here, and not for another machine.
 func TestCheckFailsWhereRunWould(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone.secret")
