@@ -47,7 +47,8 @@ func (s *machineCheck) programs(p path, words []string, g Program, refuse, anyRi
 			continue
 		}
 		name, err := find(word, g)
-		if script := filepath.Join(g.WorkingDir, word); name == "" && anyRights && g.WorkingDir != "" {
+		if name == "" && anyRights && g.WorkingDir != "" {
+			script := filepath.Join(g.WorkingDir, word)
 			if info, err := os.Stat(script); err == nil && info.Mode().IsRegular() {
 				name = script
 			}
