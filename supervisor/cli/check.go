@@ -159,7 +159,7 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 			ZooKeeper: looked}
 		if r.Config != nil {
 			v.Services = len(r.Config.Services)
-			v.Notes = append(f.notes(r.Config), f.unnamed(r)...)
+			v.Notes = f.notes(r)
 			v.OK = looked.fault() == nil
 		}
 		if err := writeJSON(out, v); err != nil {
@@ -173,7 +173,7 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 					"and a supervisor that has services keeps its previous config")
 			}
 			fmt.Fprintf(out, "ok: %s in %s\n", count(len(r.Config.Services), "service"), count(len(r.Files.Config), "file"))
-			for _, note := range append(f.notes(r.Config), f.unnamed(r)...) {
+			for _, note := range f.notes(r) {
 				fmt.Fprintln(out, "note:", note)
 			}
 			looked.print(out)
@@ -194,7 +194,7 @@ func (f *checkFlags) ensemble(ctx context.Context, out io.Writer, named string) 
 	}
 	looked := lookAt(ctx, c, true)
 	if f.asJSON {
-		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{}, Notes: f.notes(c),
+		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{}, Notes: noteExposure(c.ZooKeeper),
 			ZooKeeper: looked}
 		if err := writeJSON(out, v); err != nil {
 			return err
@@ -238,40 +238,20 @@ func (f *checkFlags) here(r config.LoadResult) (config.LoadResult, config.Faults
 }
 
 // notes are what one should know of a config in which nothing is wrong.
-func (f *checkFlags) notes(c *config.Config) []string {
-	notes := []string{}
-	for _, note := range []string{c.ZooKeeper.Exposure(), f.exposed(c)} {
-		if note != "" {
-			notes = append(notes, note)
-		}
+func (f *checkFlags) notes(r config.LoadResult) []string {
+	notes := noteExposure(r.Config.ZooKeeper)
+	if all := r.Nodes(); f.node != "" && len(all) > 0 && !slices.Contains(all, f.node) { // it may be misspelt
+		notes = append(notes, fmt.Sprintf("--node: the file does not name %s, but %s%s", f.node, strings.Join(all, ", "),
+			config.DidYouMean(f.node, all)))
 	}
 	return notes
 }
 
-// unnamed is a note where the file names other nodes than that of --node, which may be misspelt.
-func (f *checkFlags) unnamed(r config.LoadResult) []string {
-	all := r.Nodes()
-	if f.node == "" || len(all) == 0 || slices.Contains(all, f.node) {
-		return nil
+func noteExposure(z config.ZooKeeper) []string {
+	if note := z.Exposure(); note != "" {
+		return []string{note}
 	}
-	return []string{fmt.Sprintf("--node: the file does not name %s, but %s%s", f.node, strings.Join(all, ", "),
-		config.DidYouMean(f.node, all))}
-}
-
-// exposed says what others than the credentials may change in ZooKeeper, as far as it can be asked quickly. It is not, where the file
-// is for another machine or the credentials cannot be read.
-func (f *checkFlags) exposed(c *config.Config) string {
-	if c.ZooKeeper.Auth == nil || f.repair { // which tells more
-		return ""
-	}
-	return briefly(context.Background(), &clusterFlags{Config: f.file}, quickly,
-		func(ctx context.Context, c *control.Cluster) (string, error) {
-			note, err := c.Exposed(ctx)
-			if note != "" {
-				err = nil // what was found until it failed
-			}
-			return note, err
-		})
+	return []string{}
 }
 
 func (f *checkFlags) remark(out io.Writer, faults, warnings config.Faults) {
