@@ -71,7 +71,7 @@ func TestAnEmptiedFileStopsNothing(t *testing.T) {
 			f := &follower{flags: &flags, cmd: cmd, log: hclog.NewNullLogger(), changes: changes, first: l.Config, last: l.Config}
 			f.sum, f.files = l.sum, l.files
 			reload := func(asked bool) (names, fault string) {
-				f.reload(context.Background(), asked)
+				f.reload(context.Background(), nil, nil, asked)
 				var change supervisor.Change
 				select {
 				case change = <-changes:

@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"understudy/election"
 	"understudy/fencing/agent"
@@ -23,7 +23,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// follower looks at a config's files, and hands on what becomes of them.
+// follower watches a config's files, and hands on what becomes of them.
 type follower struct {
 	flags   *runFlags
 	cmd     *cobra.Command
@@ -39,13 +39,16 @@ type follower struct {
 	warned      []string       // of the config that was handed on last
 	files       config.Files   // that were handed on last
 	kept        atomic.Pointer[string]
-	newest      config.Files    // that were read last
-	looked      map[string]bool // warnings may be about them
-	reach       wait.Reach
+	hurried     bool            // who can change them was not looked at for long
+	matter      map[string]bool // whose events do: files, links, and directories with all that is in them
+	looked      map[string]bool // whose events do, too: warnings may be about them
 }
 
-// lookEvery is how often the files are looked at. What has changed is read once it is the same at two looks.
-const lookEvery = time.Second
+// Several changes that come together are one.
+const (
+	quiet   = 100 * time.Millisecond // after the last event
+	patient = time.Second            // after the first
+)
 
 // held is why the config that is in force is not the files', although they can be loaded: the next image must not, as that is no order.
 func (f *follower) held() error {
@@ -58,23 +61,51 @@ func (f *follower) held() error {
 // asked has the config read anew, whatever the files look like.
 func (f *follower) asked() { wait.Poke(f.hangup) }
 
-// run looks until ctx ends. The files are read soon after the start: they may have changed since, or were not looked at for long.
+// run watches until ctx ends.
 func (f *follower) run(ctx context.Context) error {
-	f.newest = f.files
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	before, taken := f.state(ctx), ""
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		f.log.Error("cannot watch the config file: send SIGHUP to reload it after a change", "error", err)
+		watcher = nil
+	}
+	var events <-chan fsnotify.Event
+	var errs <-chan error
+	if watcher != nil {
+		defer watcher.Close()
+		events, errs = watcher.Events, watcher.Errors
+	}
+	watched := map[string]bool{}
+	f.watch(watcher, watched, f.files)
+	r := config.Read(f.flags.cluster.Config, f.flags.node)
+	// Changed between the start and the watching, or not looked at well.
+	if f.watch(watcher, watched, r.Files) || r.Sum != f.sum || f.hurried {
+		f.reload(ctx, watcher, watched, false)
+	}
+	var due <-chan time.Time
+	var began time.Time
 	for {
 		select {
-		case <-tick.C:
-			now := f.state(ctx)
-			if now != "" && now != taken && now == before {
-				taken = now
-				f.reload(ctx, false)
+		case ev := <-events:
+			// As a log beside the config.
+			if !watched[ev.Name] && !f.looked[ev.Name] && !f.matter[ev.Name] && !f.matter[filepath.Dir(ev.Name)] {
+				continue
 			}
-			before = now
+			if ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
+				delete(watched, ev.Name) // a directory that comes again is another one
+			}
+			if due == nil {
+				began = time.Now()
+			}
+			due = time.After(min(quiet, max(patient-time.Since(began), 0)))
+		case err := <-errs:
+			f.log.Warn("a change of the config may have been missed, reloading it", "error", err)
+			due = time.After(quiet)
+		case <-due:
+			due = nil
+			f.reload(ctx, watcher, watched, false)
 		case <-f.hangup:
-			f.reload(ctx, true)
+			due = nil
+			f.reload(ctx, watcher, watched, true)
 			f.read()
 		case <-ctx.Done():
 			return nil
@@ -82,26 +113,77 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// state changes whenever one of the files does, or its owner or its rights, and when a file comes into a folder of which all are read. It
-// is "" while a file system does not answer.
-func (f *follower) state(ctx context.Context) string {
-	paths := slices.Concat(f.newest.Config, f.newest.Dirs, slices.Sorted(maps.Keys(f.looked)))
-	sum, _ := wait.Reached(ctx, &f.reach, func() (string, error) {
-		all := fnv.New128a()
-		for _, path := range paths {
-			var is unix.Stat_t
-			err := unix.Stat(path, &is)
-			fmt.Fprintln(all, path, err, is.Dev, is.Ino, is.Size, is.Mtim, is.Ctim)
+// linked lists all links on the way to a file, each of which may be swapped, and the file itself.
+func linked(file string) (paths []string) {
+	for range 40 {
+		dir, parts := "/", strings.Split(strings.Trim(filepath.Clean(file), "/"), "/")
+		next := ""
+		for i, part := range parts {
+			path := filepath.Join(dir, part)
+			if target, err := os.Readlink(path); err == nil {
+				paths = append(paths, path)
+				if !filepath.IsAbs(target) {
+					target = filepath.Join(dir, target)
+				}
+				next = filepath.Join(append([]string{target}, parts[i+1:]...)...)
+				break
+			}
+			dir = path
 		}
-		return string(all.Sum(nil)), nil
-	}, nil)
-	return sum
+		if next == "" {
+			return append(paths, dir)
+		}
+		file = next
+	}
+	return paths
+}
+
+// watch watches directories: a file that is replaced is another one. It tells whether any is new.
+func (f *follower) watch(w *fsnotify.Watcher, watched map[string]bool, files config.Files) (more bool) {
+	if w == nil {
+		return false
+	}
+	wanted := map[string]bool{}
+	f.matter = map[string]bool{}
+	for _, dir := range files.Dirs {
+		wanted[dir], f.matter[dir] = true, true
+	}
+	paths := slices.Concat(files.Config, files.Env)
+	for _, file := range files.Config {
+		paths = append(paths, linked(file)...)
+	}
+	for _, path := range paths {
+		dir := filepath.Dir(path)
+		wanted[dir], f.matter[path] = true, true
+	}
+	for dir := range wanted {
+		if watched[dir] {
+			continue
+		}
+		if err := w.Add(dir); err != nil {
+			f.log.Warn("cannot watch a directory of the config: send SIGHUP to reload after a change there", "directory", dir, "error", err)
+			continue
+		}
+		watched[dir], more = true, true
+	}
+	for dir := range watched {
+		if !wanted[dir] {
+			_ = w.Remove(dir) // it may be gone
+			delete(watched, dir)
+		}
+	}
+	return more
 }
 
 // reload reads the files, and hands on what has changed.
-func (f *follower) reload(ctx context.Context, asked bool) {
+func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[string]bool, asked bool) {
 	r := config.Read(f.flags.cluster.Config, f.flags.node)
-	f.newest = r.Files
+	for range 3 { // what changed before it was watched is read now
+		if !f.watch(w, watched, r.Files) {
+			break
+		}
+		r = config.Read(f.flags.cluster.Config, f.flags.node)
+	}
 	l, err := f.flags.settle(f.cmd, r, lookPatience)
 	if l.looked != nil {
 		f.looked = l.looked

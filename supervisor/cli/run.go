@@ -142,7 +142,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	conf.Changes = changes
 	following := &follower{
 		flags: f, cmd: cmd, log: log, changes: changes, keys: keys, hangup: make(chan struct{}, 1), read: systemd.reloaded,
-		first: c, last: c, warned: conf.Warnings, sum: l.sum, files: l.files, looked: l.looked,
+		first: c, last: c, warned: conf.Warnings, sum: l.sum, files: l.files, looked: l.looked, hurried: handover != nil,
 	}
 	next.Held = following.held
 	return supervise(cmd.Context(), conf, following, nil, server, systemd, next)

@@ -14,9 +14,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Files is what a configuration was read from, as absolute paths.
+// Files is what a configuration was read from, as absolute paths. To see any of it change, the directories have to be watched that these
+// are in. One that is not there has to be waited for in the nearest one above it that is.
 type Files struct {
 	Config []string // the file itself and those that it includes, there or not
+	Env    []string // each service's env_file; read when a process starts, not when the configuration is read
 	Dirs   []string // where a glob found files, or may find some
 
 	services map[string][]string // of each file, as faults name it, that gives some, or says by services: {} that it gives none
@@ -55,6 +57,18 @@ func (f *Files) says(file string, root *yaml.Node) {
 			f.services[file] = nil
 		}
 	}
+}
+
+func (f *Files) env(services map[string]entry) {
+	for _, w := range services {
+		for _, p := range w.service().Processes {
+			if p.EnvFile != "" {
+				f.Env = append(f.Env, p.EnvFile)
+			}
+		}
+	}
+	slices.Sort(f.Env)
+	f.Env = slices.Compact(f.Env)
 }
 
 // include reads the files that the main file includes. They include none themselves.

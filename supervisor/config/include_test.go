@@ -64,6 +64,9 @@ services: {own: {command: x, env_file: /run/own.env}}
 	if diff := cmp.Diff(want, r.Files.Config); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff([]string{"/run/own.env", "/run/shared.env"}, r.Files.Env); diff != "" {
+		t.Error(diff)
+	}
 	watch := in("", "conf.d", "none", "teams", "teams/x", "teams/y", "teams/z")
 	if diff := cmp.Diff(watch, slices.Compact(slices.Sorted(slices.Values(r.Files.Dirs)))); diff != "" {
 		t.Error(diff)

@@ -139,6 +139,7 @@ func (l *loader) load(src []byte) LoadResult {
 		l.faults = slices.DeleteFunc(l.faults, func(f Fault) bool { return f.Message == nothingToRun })
 	}
 	l.tooMuch()
+	l.files.env(l.doc.Services)
 	l.files.given(given, func(name string) string { return at.spots[path{"services", name}.id()].file })
 	r := LoadResult{Faults: l.sorted(l.faults), Sum: hex.EncodeToString(l.sum.Sum(nil)[:8]), Files: l.files, loader: l}
 	if len(r.Faults) > 0 {
