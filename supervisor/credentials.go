@@ -181,7 +181,7 @@ func (e *exposure) lookAt(ctx context.Context, sess *election.Session) (open boo
 		return true // whether it is open is unknown
 	}
 	note := election.ExposedNote(all)
-	was := e.notes.expose(note)
+	was := e.notes.change(func(f *facts) { f.exposed = note }).exposed
 	if note != was {
 		e.changed()
 	}

@@ -37,7 +37,7 @@ func TestASupervisorOfAnotherEnsembleIsRefused(t *testing.T) {
 		t.Errorf("with a name: %v", err)
 	}
 	another.apply(Change{Services: []service.Conf{{Name: "db"}, {Name: "web"}}})
-	if now, _ := another.notes.faults(""); !strings.Contains(now, "zookeeper.name") || len(another.roster.names()) > 0 {
+	if now, _ := another.notes.read().faults(""); !strings.Contains(now, "zookeeper.name") || len(another.roster.names()) > 0 {
 		t.Errorf("reloaded: %q, and it has %q", now, another.roster.names())
 	}
 	for _, s := range []*supervisor{first, same, another, named} {

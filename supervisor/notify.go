@@ -34,7 +34,11 @@ func (s *supervisor) notifier() *control.Notifier {
 			return err
 		},
 		Untold: func(why error) {
-			if s.notes.tell(why) {
+			untold := ""
+			if why != nil {
+				untold = why.Error()
+			}
+			if s.notes.change(func(f *facts) { f.untold = untold }).untold != untold {
 				wait.Poke(s.wake)
 			}
 		},

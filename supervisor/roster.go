@@ -239,7 +239,7 @@ func (s *supervisor) takeChanges(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			}
-			_, _ = s.roster.names(), s.notes.warnings()
+			_, _ = s.roster.names(), s.notes.read()
 			s.pulse.answer(ctx, asks)
 		case <-ctx.Done():
 			return
@@ -250,7 +250,7 @@ func (s *supervisor) takeChanges(ctx context.Context) {
 // apply puts a changed config in force, or returns why it cannot.
 func (s *supervisor) apply(c Change) {
 	defer wait.Poke(s.wake)
-	s.notes.faulty(c.Fault, c.Restart)
+	s.notes.change(func(f *facts) { f.fault, f.restart = c.Fault, c.Restart })
 	wait.Poke(s.credentials.look)
 	wait.Poke(s.exposure.look)
 	if c.Services == nil {
@@ -258,11 +258,10 @@ func (s *supervisor) apply(c Change) {
 	}
 	if err := s.cfg.Neighbours.occupy(c.Services); err != nil {
 		s.log.Error("the changed config is not taken up", "why", err)
-		s.notes.faulty(err.Error(), false)
+		s.notes.change(func(f *facts) { f.fault, f.restart = err.Error(), false })
 		return
 	}
-	s.notes.warn(c.Warnings)
-	s.notes.noteSum(c.Sum)
+	s.notes.change(func(f *facts) { f.warned, f.sum = c.Warnings, c.Sum })
 	added, changed, removed := s.roster.apply(c.Services)
 	s.log.Info("config reloaded", "added", added, "changed", changed, "removed", removed, "services", len(c.Services))
 }
@@ -271,89 +270,52 @@ func (s *supervisor) apply(c Change) {
 type notes struct {
 	observer Observer
 
-	mu      sync.Mutex // guards the fields below
-	sum     string     // of the config's files
-	fault   string     // why a changed config is not taken up
-	restart bool       // a restart takes it up
-	warned  []string   // dangerous settings
-	exposed string     // znodes that others can change
-	untold  string     // why people are not told what happens
+	mu  sync.Mutex // guards now
+	now facts
 }
 
-// faulty notes why a changed config is not in force; "": it is. restart: it is after one.
-func (n *notes) faulty(why string, restart bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.fault, n.restart = why, restart
-	n.observer.Faulty(why)
+type facts struct {
+	sum     string   // of the config's files that are in force
+	fault   string   // why a changed config is not taken up
+	restart bool     // a restart takes it up
+	warned  []string // dangerous settings
+	exposed string   // znodes that others can change
+	untold  string   // why people are not told what happens
 }
 
-// tell notes why people are not told what happens, and reports whether that is new; nil: they are.
-func (n *notes) tell(why error) (changed bool) {
+// change changes the facts, and returns what they were. The observer hears of it in the order of the changes.
+func (n *notes) change(do func(*facts)) (was facts) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	was := n.untold
-	n.untold = ""
-	if why != nil {
-		n.untold = why.Error()
+	was = n.now
+	do(&n.now)
+	if n.now.fault != was.fault {
+		n.observer.Faulty(n.now.fault)
 	}
-	return n.untold != was
-}
-
-// noteSum notes the sum of the files that are in force.
-func (n *notes) noteSum(sum string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.sum = sum
-}
-
-// files is the sum of the files that are in force, and why people are not told what happens.
-func (n *notes) files() (sum, untold string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.sum, n.untold
-}
-
-// faults says why a part of the config is not in force, and whether a restart is all it needs; withheld says so of the credentials' file.
-func (n *notes) faults(withheld string) (why string, restart bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.fault != "" && withheld != "" {
-		return n.fault + "; " + withheld, false
-	}
-	return n.fault + withheld, n.restart && withheld == ""
-}
-
-// warn notes the dangerous settings.
-func (n *notes) warn(settings []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.warned = settings
-	n.observer.Warned(election.Bounded(n.all()))
-}
-
-// expose notes the znodes that others can change, and returns the previous ones.
-func (n *notes) expose(note string) (was string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	was, n.exposed = n.exposed, note
-	n.observer.Warned(election.Bounded(n.all())) // in the order of the changes
+	n.observer.Warned(election.Bounded(n.now.warnings()))
 	return was
 }
 
-// warnings are the dangerous settings, for the status.
-func (n *notes) warnings() []string {
+func (n *notes) read() facts {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.all()
+	return n.now
 }
 
-// all are the warnings. The caller holds mu.
-func (n *notes) all() []string {
-	if n.exposed == "" {
-		return n.warned
+// faults says why a part of the config is not in force, and whether a restart is all it needs; withheld says so of the credentials' file.
+func (f facts) faults(withheld string) (why string, restart bool) {
+	if f.fault != "" && withheld != "" {
+		return f.fault + "; " + withheld, false
 	}
-	return append(slices.Clone(n.warned), n.exposed)
+	return f.fault + withheld, f.restart && withheld == ""
+}
+
+// warnings are the dangerous settings, for the status.
+func (f facts) warnings() []string {
+	if f.exposed == "" {
+		return f.warned
+	}
+	return append(slices.Clone(f.warned), f.exposed)
 }
 
 // pulse shows that the loop of a session runs, if there is a session.

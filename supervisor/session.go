@@ -155,9 +155,6 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { t.Gate.Keep(keeping) })
 	wg.Go(func() { t.KeepKnown(keeping, s.roster.standing, s.cfg.Observer.Nodes) })
-	if t.Epoch == 1 && s.cfg.Neighbours != nil {
-		s.roster.closing.Go(func() { s.cfg.Neighbours.dropForgotten(keeping, s.roster.names, t.HasService) })
-	}
 	if s.cfg.Stuck != nil {
 		wg.Go(func() {
 			deciding := func() []decider { return s.deciding(t.Over()) }
@@ -206,11 +203,11 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 		s.finishPrevious()
 		if moving == nil {
 			s.roster.arrange(ctx, stops, errs, begin)
-			sum, untold := s.notes.files()
-			warnings := election.Bounded(s.notes.warnings())
-			fault, restart := s.notes.faults(s.credentials.why())
+			now := s.notes.read()
+			warnings := election.Bounded(now.warnings())
+			fault, restart := now.faults(s.credentials.why())
 			t.Session.Self.Say(func(n *election.Node) {
-				n.Sum, n.Fault, n.Restart, n.Warnings, n.Untold, n.Unserved = sum, fault, restart, warnings, untold, s.unserved
+				n.Sum, n.Fault, n.Restart, n.Warnings, n.Untold, n.Unserved = now.sum, fault, restart, warnings, now.untold, s.unserved
 			})
 		}
 		if len(stops) == 0 && (ctx.Err() != nil || s.roster.done()) {

@@ -203,8 +203,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	}
 	s := newSupervisor(cfg)
 	s.commands = unit.NewCommands(func() host.Guard { return s.guard }, cfg.Machine.Now)
-	s.notes.warn(cfg.Warnings)
-	s.notes.noteSum(cfg.Sum)
+	s.notes.change(func(f *facts) { f.warned, f.sum = cfg.Warnings, cfg.Sum })
 	s.self = election.Node{
 		Node: cfg.Node, Host: cfg.Host, Pid: os.Getpid(), Version: cfg.Version, Config: cfg.File, Sum: cfg.Sum,
 		Machine: self.Machine, Boot: self.Boot,

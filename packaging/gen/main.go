@@ -1,5 +1,5 @@
-// Command gen writes what a package has besides the binary, from what the source says anyway: manual pages from the commands
-// and from docs/config.md, the Debian changelog, and the licences of what the binary is made of.
+// Command gen writes what a package has besides the binary, from what the source says anyway: manual pages from the commands,
+// the Debian changelog, and the licences of what the binary is made of.
 package main
 
 import (
@@ -52,15 +52,7 @@ type about struct {
 
 // manual writes all manual pages.
 func (a about) manual(dir string) error {
-	pages := a.commands()
-	keys, err := os.ReadFile("docs/config.md")
-	if err != nil {
-		return err
-	}
-	if pages["understudy.yaml.5"], err = a.configPage(string(keys)); err != nil {
-		return err
-	}
-	for name, text := range pages {
+	for name, text := range a.commands() {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -28,11 +27,6 @@ func escape(text string) string {
 	return text
 }
 
-func (p *page) head(a about, name string, section int) {
-	fmt.Fprintf(p, ".TH %s %d %s \"understudy %s\" Understudy\n.nh\n.ad l\n",
-		strings.ToUpper(escape(name)), section, a.date.Format("2006-01-02"), a.version)
-}
-
 func (p *page) section(title string) { fmt.Fprintf(p, ".SH %s\n", title) }
 
 // text writes paragraphs, divided by empty lines; lines inside one are filled.
@@ -45,24 +39,17 @@ func (p *page) text(text string) {
 	}
 }
 
-var (
-	strong = regexp.MustCompile(`\*\*([^*]+)\*\*`)
-	weak   = regexp.MustCompile(`\*(\w[^*` + "`" + `]*)\*`)
-	fonts  = strings.NewReplacer("\x01", `\fB`, "\x02", `\fI`, "\x03", `\fR`)
-)
-
-// words escapes a line, with what stands between backticks or double stars in bold, and between stars in italics.
+// words escapes a line, with what stands between backticks in bold.
 func words(line string) string {
-	line = weak.ReplaceAllString(strong.ReplaceAllString(strings.TrimSpace(line), "\x01$1\x03"), "\x02$1\x03")
 	var b strings.Builder
-	for i, part := range strings.Split(line, "`") {
+	for i, part := range strings.Split(strings.TrimSpace(line), "`") {
 		part = escape(part)
 		if i%2 == 1 {
 			part = `\fB` + strings.TrimPrefix(part, `\&`) + `\fP`
 		}
 		b.WriteString(part)
 	}
-	return fonts.Replace(b.String())
+	return b.String()
 }
 
 // lines writes text as it stands.
@@ -101,7 +88,8 @@ func visible(c *cobra.Command) []*cobra.Command {
 
 func (a about) command(c *cobra.Command) string {
 	p := &page{}
-	p.head(a, pageName(c), 1)
+	fmt.Fprintf(p, ".TH %s 1 %s \"understudy %s\" Understudy\n.nh\n.ad l\n",
+		strings.ToUpper(escape(pageName(c))), a.date.Format("2006-01-02"), a.version)
 	p.section("NAME")
 	fmt.Fprintf(p, "%s \\- %s\n", escape(pageName(c)), escape(strings.ToLower(c.Short[:1])+c.Short[1:]))
 	p.section("SYNOPSIS")
@@ -142,6 +130,7 @@ func (a about) command(c *cobra.Command) string {
 			{"/run/understudy", "Notes of the supervisors: what has to be undone, which sessions to close. A boot deletes them."},
 			{docDir + "/docs/operations.md",
 				"What each warning and error in the log means, and what to do. `README.md` beside it lists all pages by question."},
+			{docDir + "/docs/config.md", "Every key of the config."},
 			{docDir + "/examples", "Configs to begin with."},
 		} {
 			p.item(`\fB`+escape(file[0])+`\fP`, file[1])
@@ -150,12 +139,12 @@ func (a about) command(c *cobra.Command) string {
 	p.section("SEE ALSO")
 	var also []string
 	if c.HasParent() {
-		also = append(also, bold(pageName(c.Parent()), 1))
+		also = append(also, bold(pageName(c.Parent())))
 	}
 	for _, sub := range visible(c) {
-		also = append(also, bold(pageName(sub), 1))
+		also = append(also, bold(pageName(sub)))
 	}
-	fmt.Fprintln(p, strings.Join(append(also, bold("understudy.yaml", 5)), ", "))
+	fmt.Fprintln(p, strings.Join(also, ", "))
 	return p.String()
 }
 
@@ -181,7 +170,7 @@ func exits(c *cobra.Command) string {
 	return text
 }
 
-func bold(name string, section int) string { return fmt.Sprintf(`\fB%s\fP(%d)`, escape(name), section) }
+func bold(name string) string { return `\fB` + escape(name) + `\fP(1)` }
 
 func (p *page) flags(c *cobra.Command) {
 	c.InitDefaultHelpFlag()

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"understudy/supervisor"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
@@ -21,9 +20,9 @@ import (
 
 // checkFlags are those of `check`.
 type checkFlags struct {
-	file, node                string
-	effective, schema, asJSON bool
-	repair, elsewhere, zk     bool
+	file, node            string
+	effective, asJSON     bool
+	repair, elsewhere, zk bool
 }
 
 func checkCommand() *cobra.Command {
@@ -38,8 +37,7 @@ func checkCommand() *cobra.Command {
 		Example: "  understudy check /etc/understudy/understudy.yaml\n" +
 			"  understudy check --effective    # with every default filled in\n" +
 			"  understudy check --effective --node db-2    # of one node\n" +
-			"  understudy check --zk    # and look at its ZooKeeper servers\n" +
-			"  understudy check --schema > understudy.schema.json    # for editors",
+			"  understudy check --zk    # and look at its ZooKeeper servers\n",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && cmd.Flags().Changed("config") {
 				return usage("check takes one file (see `%s --help`)", cmd.CommandPath())
@@ -50,8 +48,8 @@ func checkCommand() *cobra.Command {
 			if why := config.NodeNameFault(f.node); why != "" && cmd.Flags().Changed("node") {
 				return usage("--node: %s", why)
 			}
-			if f.zk && (f.effective || f.schema) {
-				return usage("--zk goes with neither --effective nor --schema")
+			if f.zk && f.effective {
+				return usage("--zk does not go with --effective")
 			}
 			if len(args) == 1 {
 				f.file = args[0]
@@ -77,7 +75,6 @@ func checkCommand() *cobra.Command {
 	flags.BoolVar(&f.zk, "zk", false,
 		"then ask the ZooKeeper servers of the file (without one: of UNDERSTUDY_ZK), one by one, "+
 			"and tell what their setup means for failovers")
-	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of config files, and read no file")
 	return cmd
 }
 
@@ -133,13 +130,6 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 }
 
 func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error {
-	if f.schema {
-		text, err := config.Schema()
-		if err == nil {
-			_, err = out.Write(text)
-		}
-		return err
-	}
 	read := config.Read
 	if f.elsewhere && !f.zk {
 		read = config.ReadElsewhere
@@ -169,7 +159,7 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 			ZooKeeper: looked}
 		if r.Config != nil {
 			v.Services = len(r.Config.Services)
-			v.Notes = append(f.notes(r.Config), f.unnamed(r)...)
+			v.Notes = f.notes(r)
 			v.OK = looked.fault() == nil
 		}
 		if err := writeJSON(out, v); err != nil {
@@ -183,7 +173,7 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 					"and a supervisor that has services keeps its previous config")
 			}
 			fmt.Fprintf(out, "ok: %s in %s\n", count(len(r.Config.Services), "service"), count(len(r.Files.Config), "file"))
-			for _, note := range append(f.notes(r.Config), f.unnamed(r)...) {
+			for _, note := range f.notes(r) {
 				fmt.Fprintln(out, "note:", note)
 			}
 			looked.print(out)
@@ -204,7 +194,7 @@ func (f *checkFlags) ensemble(ctx context.Context, out io.Writer, named string) 
 	}
 	looked := lookAt(ctx, c, true)
 	if f.asJSON {
-		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{}, Notes: f.notes(c),
+		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{}, Notes: noteExposure(c.ZooKeeper),
 			ZooKeeper: looked}
 		if err := writeJSON(out, v); err != nil {
 			return err
@@ -248,54 +238,20 @@ func (f *checkFlags) here(r config.LoadResult) (config.LoadResult, config.Faults
 }
 
 // notes are what one should know of a config in which nothing is wrong.
-func (f *checkFlags) notes(c *config.Config) []string {
-	notes := []string{}
-	for _, note := range []string{c.ZooKeeper.Exposure(), f.exposed(c)} {
-		if note != "" {
-			notes = append(notes, note)
-		}
-	}
-	if f.elsewhere {
-		return notes
-	}
-	here := supervisor.Config{Node: c.Node, Root: c.ZooKeeper.Root, Cluster: c.ZooKeeper.Name}
-	for _, name := range c.ServiceNames() {
-		var dirs []string
-		if r := c.Services[name].Replicated; r != nil {
-			dirs = append(dirs, r.StateDir)
-		}
-		if file := supervisor.Unfound(here, name, dirs...); file != "" {
-			notes = append(notes, fmt.Sprintf("zookeeper.name: %s was left on this host for %s under another name, "+
-				"and is not found under this one", file, name))
-		}
+func (f *checkFlags) notes(r config.LoadResult) []string {
+	notes := noteExposure(r.Config.ZooKeeper)
+	if all := r.Nodes(); f.node != "" && len(all) > 0 && !slices.Contains(all, f.node) { // it may be misspelt
+		notes = append(notes, fmt.Sprintf("--node: the file does not name %s, but %s%s", f.node, strings.Join(all, ", "),
+			config.DidYouMean(f.node, all)))
 	}
 	return notes
 }
 
-// unnamed is a note where the file names other nodes than that of --node, which may be misspelt.
-func (f *checkFlags) unnamed(r config.LoadResult) []string {
-	all := r.Nodes()
-	if f.node == "" || len(all) == 0 || slices.Contains(all, f.node) {
-		return nil
+func noteExposure(z config.ZooKeeper) []string {
+	if note := z.Exposure(); note != "" {
+		return []string{note}
 	}
-	return []string{fmt.Sprintf("--node: the file does not name %s, but %s%s", f.node, strings.Join(all, ", "),
-		config.DidYouMean(f.node, all))}
-}
-
-// exposed says what others than the credentials may change in ZooKeeper, as far as it can be asked quickly. It is not, where the file
-// is for another machine or the credentials cannot be read.
-func (f *checkFlags) exposed(c *config.Config) string {
-	if c.ZooKeeper.Auth == nil || f.repair { // which tells more
-		return ""
-	}
-	return briefly(context.Background(), &clusterFlags{Config: f.file}, quickly,
-		func(ctx context.Context, c *control.Cluster) (string, error) {
-			note, err := c.Exposed(ctx)
-			if note != "" {
-				err = nil // what was found until it failed
-			}
-			return note, err
-		})
+	return []string{}
 }
 
 func (f *checkFlags) remark(out io.Writer, faults, warnings config.Faults) {

@@ -37,36 +37,28 @@ func (f *clusterFlags) completeNodes(cmd *cobra.Command, flag string) {
 	}
 }
 
-// quickStatus is a status that is had within the limit, or an empty one.
+// quickStatus is a status that is had within the limit, or an empty one. It waits for nothing else: the client takes a second to close what
+// never was open, and ends with this process.
 func (f *clusterFlags) quickStatus(ctx context.Context, limit time.Duration, services ...string) control.Status {
-	return briefly(ctx, f, limit, func(ctx context.Context, c *control.Cluster) (control.Status, error) {
-		return c.Status(ctx, services...)
-	})
-}
-
-// briefly asks the cluster for what is good to know, and answers with nothing where that takes longer than the limit or fails. It waits
-// for nothing else: the client takes a second to close what never was open, and ends with this process.
-func briefly[T any](ctx context.Context, f *clusterFlags, limit time.Duration, ask func(context.Context, *control.Cluster) (T, error)) T {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	got := make(chan T, 1)
+	got := make(chan control.Status, 1)
 	go func() {
 		v := visit{clusterFlags: *f, timeout: limit}
 		_ = v.visits(ctx, func(ctx context.Context, c *control.Cluster) error {
-			answer, err := ask(ctx, c)
+			s, err := c.Status(ctx, services...)
 			if err == nil {
-				got <- answer
+				got <- s
 			}
 			return err
 		})
 		close(got)
 	}()
 	select {
-	case answer := <-got:
-		return answer
+	case s := <-got:
+		return s
 	case <-ctx.Done():
-		var none T
-		return none
+		return control.Status{}
 	}
 }
 

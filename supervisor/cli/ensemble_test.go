@@ -57,7 +57,7 @@ func TestCheckLooksAtZooKeeper(t *testing.T) {
 			t.Errorf("%s: code %d, %v\n%s", name, code, err, out)
 		}
 	}
-	if code, _, errs := says(t, "check", "--zk", "--effective", zookeeperFile(t, one)); code != 2 || !strings.Contains(errs, "--zk goes with") {
+	if code, _, errs := says(t, "check", "--zk", "--effective", zookeeperFile(t, one)); code != 2 || !strings.Contains(errs, "--zk does not go with") {
 		t.Errorf("code %d, %s", code, errs)
 	}
 }

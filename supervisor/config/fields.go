@@ -10,7 +10,6 @@ import (
 type field struct {
 	name  string
 	index []int  // for reflect's FieldByIndex
-	doc   string // what it means, for the schema
 	group string // of the keys of one group at most one may be given
 
 	omitEmpty, flow bool // how it is written
@@ -34,7 +33,7 @@ func fieldsOf(t reflect.Type) []field {
 			continue
 		}
 		all = append(all, field{
-			name: name, index: []int{i}, doc: f.Tag.Get("doc"), group: f.Tag.Get("oneof"),
+			name: name, index: []int{i}, group: f.Tag.Get("oneof"),
 			omitEmpty: slices.Contains(options, "omitempty"), flow: slices.Contains(options, "flow"),
 		})
 	}

@@ -12,7 +12,7 @@ import (
 // everyKey is what the schema says of every key of the file by its path, as in services.*.restart.delay.
 func everyKey(t *testing.T) map[string]map[string]any {
 	t.Helper()
-	text, err := Schema()
+	text, err := jsonSchema()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func current(t *testing.T, name string, want []byte) {
 }
 
 func TestShippedSchemaIsCurrent(t *testing.T) {
-	text, err := Schema()
+	text, err := jsonSchema()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/must"
 )
 
 // A hook of root's that runs a file of another user is refused, whatever runs it. Data of another user is not looked at.
@@ -16,10 +17,9 @@ func TestAFileBehindAWrapperIsLookedAt(t *testing.T) {
 	need.These(t, "root")
 	t.Setenv("SUDO_UID", "")
 	dir := tree(t, map[string]string{"theirs/x": "", "theirs/data": "", "ours/x": ""})
-	for _, name := range []string{"theirs", "theirs/x", "theirs/data"} {
-		if err := errors.Join(os.Chmod(filepath.Join(dir, name), 0o755), os.Chown(filepath.Join(dir, name), 4711, 4711)); err != nil {
-			t.Fatal(err)
-		}
+	must.OK(t, os.Chmod(filepath.Join(dir, "ours/x"), 0o755))
+	for name, mode := range map[string]os.FileMode{"theirs": 0o755, "theirs/x": 0o755, "theirs/data": 0o644} {
+		must.OK(t, errors.Join(os.Chmod(filepath.Join(dir, name), mode), os.Chown(filepath.Join(dir, name), 4711, 4711)))
 	}
 	for command, refused := range map[string]bool{
 		`[THEIRS/x]`:                                   true,

@@ -18,21 +18,6 @@ type Repair struct {
 	Refused  []string // those that are somebody else's
 }
 
-// Exposed says, in one line, what others than the credentials may change; "" when nothing.
-func (c *Cluster) Exposed(ctx context.Context) (string, error) {
-	if c.auth == nil {
-		return "", nil
-	}
-	t := election.ACLReader{
-		ACL: func(path string) ([]zk.ACL, error) {
-			return insist(ctx, "read the ACL of "+path, func() ([]zk.ACL, error) { acl, _, err := c.conn.GetACL(path); return acl, err })
-		},
-		Children: func(path string) ([]string, error) { return c.children(ctx, path) },
-	}
-	open, err := t.Exposed(c.root, c.auth, nil)
-	return election.ExposedNote(open), err
-}
-
 // RepairACL makes all that is below the root, and the root itself, the credentials' alone: a tree that was made without them
 // is open to everybody.
 func (c *Cluster) RepairACL(ctx context.Context) (Repair, error) {

@@ -1,37 +1,41 @@
 package failsafe
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"understudy/election"
 )
 
-// A member that has gone still counts for a while; one that comes back with another address counts with that at once.
-func TestMemberThatHasGoneIsCountedOnForAWhile(t *testing.T) {
+// Whoever may take the service has to promise from then on, also if others could not be read for a while.
+func TestEachNodeThatComesIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, c, moved := election.Peer{Node: "b", Machine: "m", Agent: "b:1"}, election.Peer{Node: "c"}, election.Peer{Node: "b", Machine: "n", Agent: "b:2"}
-		a := attendance{gone: map[election.Peer]time.Time{}}
-		for _, step := range []struct {
-			wait      time.Duration
-			now, want []election.Peer
-		}{
-			{0, []election.Peer{c, b}, []election.Peer{b, c}},
-			{0, []election.Peer{c}, []election.Peer{b, c}},
-			{50 * time.Second, []election.Peer{c}, []election.Peer{b, c}},
-			{0, []election.Peer{b, c}, []election.Peer{b, c}},
-			{50 * time.Second, []election.Peer{c}, []election.Peer{b, c}}, // it counts from anew
-			{50 * time.Second, []election.Peer{c}, []election.Peer{b, c}},
-			{10 * time.Second, []election.Peer{c}, []election.Peer{c}},
-			{0, []election.Peer{b, c}, []election.Peer{b, c}},
-			{0, []election.Peer{moved, c}, []election.Peer{moved, c}},
-		} {
-			time.Sleep(step.wait)
-			if got := a.count(step.now, time.Minute); !slices.Equal(got, step.want) {
-				t.Errorf("of %v: counted on %v, want %v", step.now, got, step.want)
+		b, c := election.Peer{Node: "b", Machine: "m", Agent: "b:1"}, election.Peer{Node: "c"}
+		g, claim := ended(&deadlines{}), &election.Claim{Roll: &election.Roll{}}
+		ctx, cancel := context.WithCancel(t.Context())
+		expect := func(want ...election.Peer) {
+			t.Helper()
+			if got, _ := claim.Roll.Counted(); !slices.Equal(got, want) {
+				t.Errorf("counted on %v, want %v", got, want)
 			}
+		}
+		reads := 0
+		g.Count(ctx, "db", claim, func(ctx context.Context, tell func([]election.Peer)) error {
+			if reads++; reads == 1 {
+				tell([]election.Peer{b})
+				expect(b)
+				return errors.New("no answer")
+			}
+			tell([]election.Peer{b, c})
+			expect(b, c)
+			cancel()
+			return ctx.Err()
+		})
+		if reads != 2 {
+			t.Errorf("read %d times", reads)
 		}
 	})
 }

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"understudy/election"
-	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 	"understudy/supervisor/wait"
 )
 
@@ -18,20 +19,48 @@ const (
 	pace = 500 * time.Millisecond
 	// settling is how long a change here may take until ZooKeeper tells of it.
 	settling = 80 * time.Millisecond
-	// lingering is how long the numbering of events goes on without a watcher, for one that comes back.
-	lingering = 30 * time.Second
+	// beat is how often a watcher hears something at least: what lies between takes a silent connection for a dead one.
+	beat = 15 * time.Second
 )
 
-// follow publishes what changes in the cluster, while somebody watches.
+// stream is the newest status, ready to be sent. All watchers are sent the same bytes: of those that take nothing there may be many.
+type stream struct {
+	watchers atomic.Int64
+	wanted   chan struct{} // capacity 1: something may have changed, or somebody watches
+
+	mu       sync.Mutex    // guards the fields below
+	news     [][]byte      // the status, and after it why there is no newer one
+	onChange chan struct{} // closed, and replaced, at each change
+}
+
+func newStream() *stream {
+	return &stream{wanted: make(chan struct{}, 1), onChange: make(chan struct{})}
+}
+
+func (s *stream) poke() { wait.Poke(s.wanted) }
+
+func (s *stream) publish(news ...[]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.news = news
+	close(s.onChange)
+	s.onChange = make(chan struct{})
+}
+
+func (s *stream) newest() (news [][]byte, onChange <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.news, s.onChange
+}
+
+// follow publishes the status as it changes, while somebody watches.
 func (s *Server) follow(ctx context.Context) {
-	var last *view
-	var alone time.Time // since when nobody watches
+	var known, status []byte // what the cluster was, and the event that says so
+	trouble := ""
 	for ctx.Err() == nil {
-		if s.stream.watchers.Load() > 0 {
-			alone = time.Now()
-		} else if time.Since(alone) > lingering {
-			last = nil
-			s.stream.forget()
+		if s.stream.watchers.Load() == 0 {
+			known, status, trouble = nil, nil, ""
+			s.stream.publish()
 			select {
 			case <-s.stream.wanted:
 			case <-ctx.Done():
@@ -39,11 +68,20 @@ func (s *Server) follow(ctx context.Context) {
 			continue
 		}
 		changes := s.cfg.Board.changes()
-		if now, err := s.look(ctx); err != nil {
-			s.stream.fail(err.Error())
-		} else if events := now.changes(last, time.Now()); len(events) > 0 || last == nil || s.stream.failing() {
-			last = now
-			s.stream.publish(s.whole(now.all), events...)
+		all, err := s.cluster.since(ctx, "", time.Now())
+		now, _ := json.Marshal(all) // as showStatus does
+		switch {
+		case err != nil && err.Error() != trouble:
+			trouble = err.Error()
+			news := event("trouble", map[string]string{"error": trouble})
+			if status != nil {
+				s.stream.publish(status, news)
+			} else {
+				s.stream.publish(news)
+			}
+		case err == nil && (trouble != "" || !bytes.Equal(now, known)):
+			known, status, trouble = now, event("status", s.whole(all)), ""
+			s.stream.publish(status)
 		}
 		select {
 		case <-changes:
@@ -55,111 +93,51 @@ func (s *Server) follow(ctx context.Context) {
 	}
 }
 
-// look reads the cluster as it is now.
-func (s *Server) look(ctx context.Context) (*view, error) {
-	all, err := s.cluster.since(ctx, "", time.Now())
+// event is one as it goes over the wire.
+func event(kind string, data any) []byte {
+	text, err := json.Marshal(data)
 	if err != nil {
-		return nil, err
+		text, _ = json.Marshal(map[string]string{"error": err.Error()})
 	}
-	return newView(all)
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", kind, printable.JSON(text))
 }
 
-// view is the cluster as it was read, and what is compared: the texts that clients see.
-type view struct {
-	all      control.Status
-	services map[string]seen
-	nodes    json.RawMessage
-	drained  json.RawMessage
-	gone     json.RawMessage
-}
-
-// seen is one service of a view.
-type seen struct {
-	control.ServiceStatus
-	text json.RawMessage
-}
-
-func newView(all control.Status) (v *view, err error) {
-	v = &view{all: all, services: map[string]seen{}}
-	if v.nodes, err = json.Marshal(all.Nodes); err != nil {
-		return nil, err
+// watch sends events until the client goes. One that takes none for writePatience is dropped.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+	s.stream.watchers.Add(1)
+	defer s.stream.watchers.Add(-1)
+	s.stream.poke()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would wait for more
+	wire := http.NewResponseController(w)
+	if err := wire.SetReadDeadline(time.Time{}); err != nil {
+		return
 	}
-	if v.drained, err = json.Marshal(append([]control.DrainedNode{}, all.Drained...)); err != nil {
-		return nil, err
-	}
-	if v.gone, err = json.Marshal(append([]control.GoneNode{}, all.Gone...)); err != nil {
-		return nil, err
-	}
-	for _, s := range all.Services {
-		text, err := json.Marshal(s)
-		if err != nil {
-			return nil, err
+	send := func(texts ...[]byte) bool {
+		if wire.SetWriteDeadline(time.Now().Add(writePatience)) != nil {
+			return false
 		}
-		v.services[s.Service] = seen{s, text}
-	}
-	return v, nil
-}
-
-// transition is one node's, of one service.
-type transition struct {
-	At      time.Time       `json:"at"` // when it was seen here
-	Service string          `json:"service"`
-	Node    string          `json:"node"`
-	From    election.Role   `json:"from"` // empty: it was not there
-	To      election.Role   `json:"to"`   // empty: it is gone
-	Health  election.Health `json:"health"`
-	Why     string          `json:"why"`
-}
-
-// changes tells what differs from an earlier view.
-func (v *view) changes(was *view, at time.Time) []event {
-	if was == nil {
-		return nil
-	}
-	var events []event
-	for _, name := range slices.Sorted(maps.Keys(v.services)) {
-		now, before := v.services[name], was.services[name]
-		if bytes.Equal(before.text, now.text) {
-			continue
+		for _, text := range texts {
+			if _, err := w.Write(text); err != nil {
+				return false
+			}
 		}
-		for _, t := range transitions(before.Members, now.Members) {
-			t.At, t.Service = at.UTC(), name
-			events = append(events, event{"transition", t})
-		}
-		events = append(events, event{"service", now.text})
+		return wire.Flush() == nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(was.services)) {
-		if _, there := v.services[name]; !there {
-			events = append(events, event{"removed", map[string]string{"service": name}})
+	if r.Method == http.MethodHead || !send([]byte("retry: 1000\n\n")) {
+		return
+	}
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	news, more := s.stream.newest()
+	for send(news...) {
+		select {
+		case <-more:
+			news, more = s.stream.newest()
+		case <-tick.C:
+			news = [][]byte{[]byte(": still here\n\n")}
+		case <-r.Context().Done():
+			return
 		}
 	}
-	if !bytes.Equal(was.nodes, v.nodes) {
-		events = append(events, event{"nodes", v.nodes})
-	}
-	if !bytes.Equal(was.drained, v.drained) {
-		events = append(events, event{"drained", v.drained})
-	}
-	if !bytes.Equal(was.gone, v.gone) {
-		events = append(events, event{"gone", v.gone})
-	}
-	return events
-}
-
-// transitions are the members' that have another role than before.
-func transitions(before, now []control.MemberStatus) []transition {
-	roles := map[string]election.Role{}
-	for _, m := range before {
-		roles[m.Node] = m.Role
-	}
-	var list []transition
-	for _, m := range now {
-		if roles[m.Node] != m.Role {
-			list = append(list, transition{Node: m.Node, From: roles[m.Node], To: m.Role, Health: m.Health, Why: m.Why})
-		}
-		delete(roles, m.Node)
-	}
-	for _, node := range slices.Sorted(maps.Keys(roles)) {
-		list = append(list, transition{Node: node, From: roles[node]})
-	}
-	return list
 }

@@ -16,11 +16,11 @@ const (
 	recorded = time.Second
 	// tries is how often the history is asked for what it does not have yet.
 	tries = 5
-	// mostTerms is how many activations may wait to be judged.
+	// mostTerms is how many activations may wait to be counted.
 	mostTerms = 1000
 )
 
-// term is an activation on this node that is not judged yet: whether it was a failover, and what gap it ended.
+// term is an activation on this node that is not counted yet: whether it was a failover, and what gap it ended.
 type term struct {
 	service string
 	token   int64
@@ -29,9 +29,7 @@ type term struct {
 	began   time.Time
 	ready   time.Time // when its programs were, for the first time
 	over    bool
-
-	asked int  // how often the history was
-	told  bool // whether it was a failover is known
+	asked   int // how often the history was
 }
 
 // take notes a change of a service's state for its activations. The caller holds mu.
@@ -56,31 +54,18 @@ func (b *Board) take(was, now control.LocalStatus) {
 	}
 }
 
-// pending is the activations that the history can be asked about now.
-func (b *Board) pending() (list []term) {
+// due takes the activations that are ready, or over, and that the history has by now.
+func (b *Board) due() (list []*term) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, t := range b.terms {
-		if time.Since(t.began) >= recorded && (!t.told || !t.ready.IsZero() || t.over) {
-			list = append(list, *t)
+	b.terms = slices.DeleteFunc(b.terms, func(t *term) bool {
+		if time.Since(t.began) < recorded || t.ready.IsZero() && !t.over {
+			return false
 		}
-	}
+		list = append(list, t)
+		return true
+	})
 	return list
-}
-
-// judged notes what is known of an activation now, and drops one that is done.
-func (b *Board) judged(now term, done bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i, t := range b.terms {
-		if t.service == now.service && t.token == now.token {
-			t.asked, t.told = now.asked, now.told
-			if done {
-				b.terms = append(b.terms[:i], b.terms[i+1:]...)
-			}
-			return
-		}
-	}
 }
 
 // failovers tells failovers from hand-overs, by the history.
@@ -89,17 +74,21 @@ type failovers struct {
 	history *reader[[]control.HistoryEntry]
 }
 
-// run judges this node's activations.
+// run counts this node's activations.
 func (j failovers) run(ctx context.Context) {
 	for wait.For(ctx, recorded) {
-		for _, t := range j.board.pending() {
-			j.try(ctx, t)
+		for _, t := range j.board.due() {
+			if !j.count(ctx, t) {
+				j.board.mu.Lock()
+				j.board.terms = append(j.board.terms, t)
+				j.board.mu.Unlock()
+			}
 		}
 	}
 }
 
-// try judges one, or leaves it for another time.
-func (j failovers) try(ctx context.Context, t term) {
+// count counts one, unless what the history says is not known yet.
+func (j failovers) count(ctx context.Context, t *term) (done bool) {
 	m := j.board.metrics
 	list, err := j.history.since(ctx, t.service, time.Now())
 	t.asked++
@@ -107,28 +96,23 @@ func (j failovers) try(ctx context.Context, t term) {
 	first := known && previous == nil && !t.by.Fenced()
 	reason := why(t, previous)
 	unready := known && own.Started != nil && own.Ready == nil && !t.ready.IsZero() // it does not say yet
-	if err != nil || !known || unready || !first && reason == "" {
-		if t.asked < tries {
-			j.board.judged(t, false)
-			return
-		}
-		if reason == "" {
-			reason = election.ReasonUnknown
-		}
+	switch {
+	case t.asked < tries && (err != nil || !known || unready || !first && reason == ""):
+		return false
+	case first:
+		return true
 	}
-	if !t.told && !first {
-		m.moves(reason).WithLabelValues(t.service, string(reason)).Inc()
-	}
-	t.told = true
-	if !t.ready.IsZero() && !first {
+	reason = cmp.Or(reason, election.ReasonUnknown)
+	m.moves(reason).WithLabelValues(t.service, string(reason)).Inc()
+	if !t.ready.IsZero() {
 		m.gap.WithLabelValues(t.service).Observe(max(t.gap(own), 0).Seconds())
 	}
-	j.board.judged(t, t.over || !t.ready.IsZero())
+	return true
 }
 
 // gap is how long the service was down before it was ready here, by the rule of the history. Where that only has bounds, the longest
 // counts, and if there is none, the shortest.
-func (t term) gap(own *control.HistoryEntry) time.Duration {
+func (t *term) gap(own *control.HistoryEntry) time.Duration {
 	if own != nil {
 		if ms := cmp.Or(own.GapMs, own.GapMaxMs, own.GapMinMs); ms != nil {
 			return time.Duration(*ms) * time.Millisecond
@@ -152,7 +136,7 @@ func find(list []control.HistoryEntry, token int64) (own, previous *control.Hist
 }
 
 // why says in a word how the previous activation ended; empty: that is not known yet.
-func why(t term, previous *control.HistoryEntry) election.Reason {
+func why(t *term, previous *control.HistoryEntry) election.Reason {
 	switch {
 	case t.by.Fenced():
 		return fencedBy(t.by)

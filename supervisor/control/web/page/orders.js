@@ -100,6 +100,18 @@ function removed(name) {
   if (r) { watcher.unobserve(r.box); r.box.remove(); rows.delete(name); }
 }
 
+// changed shows what is new of a service, and notes it unless nothing was known of any.
+function changed(was, s, known) {
+  if (JSON.stringify(was) === JSON.stringify(s)) return;
+  if (s.active) state.down.delete(s.service); else if (was && was.active) state.down.set(s.service, Date.now());
+  draw(s.service);
+  if (!was || was.token !== s.token || was.active !== s.active) { if (rows.get(s.service).seen) remember(s.service, 400, 2500); else state.past.delete(s.service); }
+  const before = new Map((was ? was.members : []).map(m => [m.node, m.role]));
+  const moved = (m, from) => note(`${s.service}: ${m.node} ${from || 'not there'} → ${m.role || 'gone'}` + (m.why ? ' (' + m.why + ')' : ''), m.role === role.active ? 'good' : '');
+  for (const m of s.members) { if (known && before.get(m.node) !== m.role) moved(m, before.get(m.node)); before.delete(m.node); }
+  if (known) for (const [node, from] of before) moved({ node }, from);
+}
+
 // Many services may change at once: what is about all of them follows once.
 let soon;
 function later() { if (!soon) soon = setTimeout(() => { soon = 0; summary(); }, 20); }
@@ -112,30 +124,19 @@ function connect() {
   source.onopen = () => live('● live', 'good');
   source.onerror = () => { live('○ not connected: this is old', 'bad'); if (mine.readyState === 2) setTimeout(() => { if (source === mine) connect(); }, 3000); };
   on('status', got => {
+    const crowd = few(), was = state.services;
     state.services = new Map(got.services.map(s => [s.service, s]));
     state.nodes = got.nodes || []; state.drained = got.drained || []; state.gone = got.gone || []; state.writable = got.local.writable;
-    for (const name of [...rows.keys()]) if (!state.services.has(name)) removed(name);
+    state.unread = false; $('trouble').hidden = true;
+    live('● live', 'good');
     $('live').title = 'as ' + got.local.node + ' sees it';
-    all();
-    for (const r of rows.values()) if (r.seen) remember(r.name, 0); else state.past.delete(r.name);
+    for (const name of [...rows.keys()]) if (!state.services.has(name)) removed(name);
+    for (const s of got.services) changed(was.get(s.service), s, was.size > 0);
+    if (crowd === few()) later(); else all();
   });
-  on('service', s => {
-    const was = state.services.get(s.service), crowd = few();
-    if (s.active) state.down.delete(s.service); else if (was && was.active) state.down.set(s.service, Date.now());
-    state.services.set(s.service, s);
-    if (crowd === few()) draw(s.service); else all();
-    later();
-    if (!was || was.token !== s.token || was.active !== s.active) { if (rows.get(s.service).seen) remember(s.service, 400, 2500); else state.past.delete(s.service); }
-  });
-  on('removed', s => { removed(s.service); later(); });
-  on('nodes', n => { state.nodes = n || []; later(); });
-  on('drained', d => { state.drained = d || []; later(); });
-  on('gone', g => { state.gone = g || []; later(); });
-  on('transition', t => note(`${t.service}: ${t.node} ${t.from || 'not there'} → ${t.to || 'gone'}` + (t.why ? ' (' + t.why + ')' : ''), t.to === role.active ? 'good' : ''));
   on('trouble', t => {
-    state.unread = !!t.error;
-    $('trouble').hidden = !t.error; $('trouble').textContent = '▲ ZooKeeper cannot be read, what is shown is old: ' + t.error;
-    if (!t.error) live('● live', 'good');
+    state.unread = true;
+    $('trouble').hidden = false; $('trouble').textContent = '▲ ZooKeeper cannot be read, what is shown is old: ' + t.error;
     later();
   });
 }

@@ -13,9 +13,9 @@ import (
 // schema is a node of a JSON schema, draft 7: what the editors' language servers read best.
 type schema map[string]any
 
-// Schema describes the file as a JSON schema, for editors that complete and check it while it is written. It knows keys
-// and types; only Read knows it all.
-func Schema() ([]byte, error) {
+// jsonSchema describes the file as a JSON schema, for editors that complete and check it while it is written. It knows keys
+// and types; only Read knows it all. The packages have it as a file.
+func jsonSchema() ([]byte, error) {
 	defaults := Default()
 	root := structSchema(reflect.TypeFor[document](), reflectOf(&document{Config: *defaults}))
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
@@ -45,7 +45,7 @@ func structSchema(t reflect.Type, v reflect.Value) schema {
 		if f.omitEmpty && isEmpty(value) || key["default"] == "" {
 			delete(key, "default") // the meaning says what follows
 		}
-		key["description"] = f.doc
+		key["description"] = t.FieldByIndex(f.index).Tag.Get("doc")
 		keys[f.name] = key
 		if f.group != "" {
 			groups[f.group] = append(groups[f.group], f.name)
