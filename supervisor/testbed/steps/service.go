@@ -231,8 +231,11 @@ func (s *service) removal(c *change) error {
 		return errors.New("the name of the newest claim is not checked")
 	case !s.sameRecord(c):
 		return errors.New("the record's name is not checked")
+	case lives:
+		return fmt.Errorf("%v is alive (P2)", p)
 	}
-	return when(lives, "%v is alive (P2)", p)
+	beat := s.beats[s.record.Node]
+	return when(!s.supervises(c.Session) && beat != 0 && s.record.Session == election.SessionName(beat), "its session is registered (sworn)")
 }
 
 func (s *service) inscribe(c *change) error {
@@ -288,6 +291,7 @@ func (s *service) apply(c *change) {
 		if c.lock.Token != 0 {
 			s.lock.token = c.lock.Token
 		}
+		s.claimed[s.lock.token] = s.paths.Service
 	}
 	if was := s.record; c.recordGone && was != nil {
 		s.record = nil

@@ -70,6 +70,7 @@ type Acceptor struct {
 	services map[string]*service
 	beats    map[string]int64 // which session's nodes/<node> is there
 	sessions map[int64]*session
+	claimed  map[int64]string // by the token of each lock: the service
 	// Spared reports whether a program may be alive whatever the steps say: the kernel holds it, or its machine does not know time. nil: none.
 	Spared func(Program) bool
 }
@@ -84,11 +85,17 @@ type session struct {
 
 // New accepts from the beginning of what is there.
 func New(root string) *Acceptor {
-	return &Acceptor{root: root, services: map[string]*service{}, beats: map[string]int64{}, sessions: map[int64]*session{}}
+	return &Acceptor{root: root, services: map[string]*service{}, beats: map[string]int64{}, sessions: map[int64]*session{}, claimed: map[int64]string{}}
 }
 
 // Meddled says that a stranger may end a session, whose lease lasts.
 func (a *Acceptor) Meddled(id int64) { a.session(id).stranger = true }
+
+// ServiceOf is the service of a lock with this token; "": there was no such lock.
+func (a *Acceptor) ServiceOf(token int64) string { return a.claimed[token] }
+
+// Claims is how many locks there were.
+func (a *Acceptor) Claims() int { return len(a.claimed) }
 
 // supervises reports whether a session is, or was, a supervisor's.
 func (a *Acceptor) supervises(id int64) bool {
@@ -137,7 +144,7 @@ func (a *Acceptor) Commit(t Txn) error {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		s := a.service(name)
 		step, err := s.judge(of[name])
-		if err != nil && !t.ByHand && (a.supervises(t.Session) || s.covered(of[name])) { // else it is by hand
+		if err != nil && !t.ByHand && (a.supervises(t.Session) || len(checks) > 0) { // else it is by hand
 			all = append(all, fmt.Errorf("transaction %#x of session %s is no step: %s: %w", t.Zxid, election.SessionName(t.Session), step, err))
 		}
 		s.apply(of[name])
@@ -193,10 +200,12 @@ func (a *Acceptor) ended(t Txn) error {
 // Start takes the start of a program.
 func (a *Acceptor) Start(p Program) error {
 	s := a.service(p.Service)
-	defer func() { s.alive[p.ID], s.newest = p, max(s.newest, p.Token) }()
+	defer func() { s.alive[p.ID] = p }()
 	if s.sworn[p.Token] {
 		return nil
 	}
+	newest := s.newest
+	s.newest = max(newest, p.Token)
 	for _, other := range s.alive {
 		if (other.Token != p.Token || other.Node != p.Node) && !s.sworn[other.Token] && !a.spared(other) {
 			return fmt.Errorf("no step: start (FORK, P1): %v starts, and %v is alive", p, other)
@@ -204,8 +213,8 @@ func (a *Acceptor) Start(p Program) error {
 	}
 	named := s.record != nil && s.record.Node == p.Node && (s.record.token() == p.Token || s.unsigned() && s.lock.token == p.Token)
 	switch {
-	case p.Token < s.newest:
-		return fmt.Errorf("no step: start (FORK, ORDER): %v starts after token %d", p, s.newest)
+	case p.Token < newest:
+		return fmt.Errorf("no step: start (FORK, ORDER): %v starts after token %d", p, newest)
 	case !named:
 		return fmt.Errorf("no step: start (FORK, P5): %v starts, and the record is %v", p, s.record)
 	case !s.taken[p.Token] && (s.lock == nil || s.lock.token != p.Token):
@@ -223,6 +232,10 @@ func (a *Acceptor) Lost() {
 	for _, s := range a.services {
 		for _, p := range s.alive {
 			s.sworn[p.Token] = true
+		}
+		s.sworn[s.newest] = true // it may start again, under a lease of before
+		if s.lock != nil {
+			s.sworn[s.lock.token] = true
 		}
 		s.lock, s.record, s.newest = nil, nil, 0
 		clear(s.claims)

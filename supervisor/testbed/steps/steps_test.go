@@ -176,6 +176,7 @@ func TestStepsAreAccepted(t *testing.T) {
 			token := s.active()
 			s.txn(77, remove(paths.Lock())) // by hand
 			s.dies(1, token)
+			s.ends(1, true)
 			s.txn(77, check(claimOf(1)), remove(nameOf(1)), remove(paths.Crumb())) // fence confirm
 			s.starts(2, s.claimBoth(2, 2, remove(claimOf(1))))
 		},
@@ -326,6 +327,10 @@ func TestWhatIsNoStepIsRefused(t *testing.T) {
 		}},
 		"fence confirm while the program is alive": {"removal of the record (maydisown): a program", func(s *story) {
 			s.active()
+			s.txn(77, check(claimOf(1)), remove(paths.Crumb()), remove(nameOf(1)))
+		}},
+		"fence confirm while the session is there": {"removal of the record (maydisown): its session is registered", func(s *story) {
+			s.dies(1, s.active())
 			s.txn(77, check(claimOf(1)), remove(paths.Crumb()), remove(nameOf(1)))
 		}},
 		"an expiry while a program is alive": {"expiry (P3)", func(s *story) {
