@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 export PATH=$PATH:/usr/sbin:/sbin
 
 part=${1:-promises}
-basic="zookeeper libslf4j-java iproute2 nftables gcc libc6-dev"
+basic="zookeeper libslf4j-java iproute2 nftables gcc libc6-dev spin"
 rest="python3-kazoo python3-celery curl systemd prometheus haproxy pgbouncer mariadb-server nginx-light bash bash-completion zsh fish chromium redis-server redis-tools iputils-arping python3 postgresql
 	openssh-server openssh-client fence-agents resource-agents qemu-system-x86 busybox-static xz-utils xfsprogs"
 packaged="dpkg-dev gpg gpg-agent lintian man-db rpm rpmlint dnf createrepo-c qemu-user systemd-container mmdebstrap buildah runc golang-github-containers-common ansible-core"

@@ -110,6 +110,16 @@ byte faults = FAULTS;
 #define ORDER(x) assert(ONLY != 0 && ONLY != 7 || (x))	/* of the tokens */
 #define BOUND(x) assert(ONLY != 0 || (x))		/* of the model: nothing is cut off */
 
+/* -DTRACE has a simulation tell what shows in ZooKeeper, and of programs: supervisor/testbed/steps has to accept that. */
+#ifdef TRACE
+mtype = { connect, claim, both, inscribed, sign, start, dies, release, surrender, disown, bury, close, expire, meddle, strike, confirm };
+#define TELL(what, m, k) printf("TELL %e %d %d\n", what, m, k)
+#define OFTEN priority 6			/* than faults */
+#else
+#define OFTEN
+#define TELL(what, m, k) skip
+#endif
+
 #define ME		(n + 1)
 #define OWN		(NODES + 1)			/* an earlier tree of our own */
 #define working(n)	(!down[n] && !frozen[n])
@@ -221,23 +231,25 @@ proctype supervisor(byte n) {
 	:: d_step { working(n) && !cut[n] && at[n] == OFFLINE && !session[n] && tree[n] == NONE ->
 		session[n] = 1; ttl[n] = SESSION; lease[n] = LEASE; ended[n] = 0; noted[n] = 0; counted[n] = 0;
 		if :: crumb == ME -> ofSession = 0 :: else fi;
-		newTree(); at[n] = STANDBY }
+		newTree(); at[n] = STANDBY; TELL(connect, n, 0) }
 
 	/* One transaction: the lock, the claim's name, and our breadcrumb when there is none. */
 	:: d_step { mayclaim(n) && crumb == 0 ->
 		lock = ME; count(); token[n] = claims;
 #ifndef NO_CRUMB
-		inscribe(); unsigned_[n] = 1;
+		inscribe(); unsigned_[n] = 1; TELL(both, n, claims);
+#else
+		TELL(claim, n, claims);
 #endif
 		former[n] = ME; at[n] = CHECK }
 	/* There is a breadcrumb, or there was at our last look: take the lock alone. */
 	:: d_step { mayclaim(n) ->
-		lock = ME; count(); token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
+		lock = ME; count(); token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED; TELL(claim, n, claims) }
 	/* The same two steps, with a lost answer. */
 	:: d_step { mayclaim(n) && crumb == 0 && faults > 0 ->
-		faults--; lock = ME; count(); inscribe() }
+		faults--; lock = ME; count(); inscribe(); TELL(both, n, claims) }
 	:: d_step { mayclaim(n) && faults > 0 ->
-		faults--; lock = ME; count() }
+		faults--; lock = ME; count(); TELL(claim, n, claims) }
 	/* A lock exists, and its owner is our session. */
 	:: d_step { linked(n) && at[n] == STANDBY && lock == ME ->
 		token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
@@ -278,15 +290,17 @@ proctype supervisor(byte n) {
 		if
 		:: !maywrite(n) -> at[n] = ENDING
 		:: maywrite(n) && former[n] == 0 && crumb == 0 ->
-			inscribe(); version = 0; seen[n] = 0; former[n] = ME; unsigned_[n] = 0; at[n] = WRITTEN
+			inscribe(); version = 0; seen[n] = 0; former[n] = ME; unsigned_[n] = 0; at[n] = WRITTEN;
+			TELL(inscribed, n, token[n])
 		:: maywrite(n) && former[n] != 0 && crumb != 0 && version == seen[n] ->
-			inscribe(); version++; seen[n] = version; former[n] = ME; unsigned_[n] = 0; at[n] = WRITTEN
+			inscribe(); version++; seen[n] = version; former[n] = ME; unsigned_[n] = 0; at[n] = WRITTEN;
+			TELL(inscribed, n, token[n])
 		:: else -> at[n] = CLAIMED
 		fi }
 	/* The same, with a lost answer: read. */
 	:: d_step { linked(n) && at[n] == INSCRIBE && faults > 0 && maywrite(n) &&
 		(former[n] == 0 && crumb == 0 || former[n] != 0 && crumb != 0 && version == seen[n]) ->
-		faults--; inscribe(); unsigned_[n] = 0;
+		faults--; inscribe(); unsigned_[n] = 0; TELL(inscribed, n, token[n]);
 		if :: former[n] == 0 -> version = 0 :: else -> version++ fi;
 		at[n] = CLAIMED }
 
@@ -305,7 +319,7 @@ proctype supervisor(byte n) {
 	:: d_step { working(n) && at[n] == FORK ->
 		if
 		:: tree[n] == EMPTY ->
-			tree[n] = ALIVE; at[n] = RUN;
+			tree[n] = ALIVE; at[n] = RUN; TELL(start, n, token[n]);
 			P1(alone(n));
 			P5(named(n));
 			ORDER(token[n] > newest);
@@ -316,7 +330,7 @@ proctype supervisor(byte n) {
 	/* Add our token to a breadcrumb that was written before the token was known; only the breadcrumb's version guards that. */
 	:: d_step { linked(n) && starting(n) && unsigned_[n] ->
 		unsigned_[n] = 0;
-		if :: crumb != 0 && version == seen[n] -> version++; seen[n] = version :: else fi }
+		if :: crumb != 0 && version == seen[n] -> version++; seen[n] = version; TELL(sign, n, token[n]) :: else fi }
 	/* A watch says that the lock or the breadcrumb is not ours any more. */
 	:: d_step { linked(n) && (starting(n) || at[n] == FENCING) && !holds(n) -> delay[n] = 0; at[n] = ENDING }
 	:: d_step { linked(n) && starting(n) && !named(n) -> at[n] = ENDING }
@@ -339,14 +353,14 @@ proctype supervisor(byte n) {
 	/* One transaction: no claim since ours, the breadcrumb as we know it, the lock. Then the same, with the answer lost. */
 	:: d_step { linked(n) && at[n] == RELEASE && leased(n) ->
 		if
-		:: maydelete(n) && former[n] != ME -> giveBackLock(); forget(); newTree(); at[n] = STANDBY
+		:: maydelete(n) && former[n] != ME -> TELL(release, n, token[n]); giveBackLock(); forget(); newTree(); at[n] = STANDBY
 		:: maydelete(n) && former[n] == ME && crumb != 0 && version == seen[n] ->
-			giveBackCrumb(); giveBackLock(); forget(); newTree(); at[n] = STANDBY
+			TELL(surrender, n, token[n]); giveBackCrumb(); giveBackLock(); forget(); newTree(); at[n] = STANDBY
 		:: else -> at[n] = REREAD
 		fi }
 	:: d_step { linked(n) && at[n] == RELEASE && leased(n) && faults > 0 &&
 		maydelete(n) && former[n] == ME && crumb != 0 && version == seen[n] ->
-		faults--; giveBackCrumb(); giveBackLock(); at[n] = REREAD }
+		faults--; TELL(surrender, n, token[n]); giveBackCrumb(); giveBackLock(); at[n] = REREAD }
 	:: d_step { linked(n) && at[n] == REREAD && leased(n) ->
 		if
 		:: holds(n) -> look(); at[n] = RELEASE
@@ -360,7 +374,8 @@ proctype supervisor(byte n) {
 		fi }
 	:: d_step { linked(n) && at[n] == DISOWN && leased(n) ->
 		if
-		:: crumb != 0 && version == seen[n] && maydisown(n) -> giveBackCrumb(); forget(); newTree(); at[n] = STANDBY
+		:: crumb != 0 && version == seen[n] && maydisown(n) ->
+			TELL(disown, n, token[n]); giveBackCrumb(); forget(); newTree(); at[n] = STANDBY
 		:: else -> at[n] = LOST
 		fi }
 	/* No lease: close the session as guardians() does, and then open a new one. */
@@ -394,13 +409,13 @@ proctype guardians(byte n) {
 	:: d_step { proved(n) && session[n] && !cut[n] && noted[n] > 0 ->
 		if
 #ifdef BAD_TICKET
-		:: noted[n] == version + 2 && crumb != 0 -> giveBackCrumb()
+		:: noted[n] == version + 2 && crumb != 0 -> TELL(bury, n, counted[n]); giveBackCrumb()
 #else
-		:: noted[n] == version + 2 && crumb != 0 && counted[n] == claims -> giveBackCrumb()
+		:: noted[n] == version + 2 && crumb != 0 && counted[n] == claims -> TELL(bury, n, counted[n]); giveBackCrumb()
 #endif
 		:: else
 		fi;
-		P2(tree[n] != ALIVE);
+		P2(tree[n] != ALIVE); TELL(close, n, 0);
 		overSession() }
 	od
 }
@@ -408,10 +423,10 @@ proctype guardians(byte n) {
 /* The kernel carries out an order to kill, some time before the next tick. */
 proctype kernel() {
 	do
-	:: d_step { tree[0] == ALIVE && struck[0] -> tree[0] = EMPTY }
-	:: d_step { tree[1] == ALIVE && struck[1] -> tree[1] = EMPTY }
+	:: d_step { tree[0] == ALIVE && struck[0] -> tree[0] = EMPTY; TELL(dies, 0, 0) }
+	:: d_step { tree[1] == ALIVE && struck[1] -> tree[1] = EMPTY; TELL(dies, 1, 0) }
 #if NODES > 2
-	:: d_step { tree[2] == ALIVE && struck[2] -> tree[2] = EMPTY }
+	:: d_step { tree[2] == ALIVE && struck[2] -> tree[2] = EMPTY; TELL(dies, 2, 0) }
 #endif
 	od
 }
@@ -420,10 +435,10 @@ proctype kernel() {
 proctype servers() {
 	byte n;
 	do
-	:: d_step { session[0] && ttl[0] == 0 -> n = 0; P3(tree[n] != ALIVE); overSession() }
-	:: d_step { session[1] && ttl[1] == 0 -> n = 1; P3(tree[n] != ALIVE); overSession(); n = 0 }
+	:: d_step { session[0] && ttl[0] == 0 -> n = 0; P3(tree[n] != ALIVE); TELL(expire, n, 0); overSession() }
+	:: d_step { session[1] && ttl[1] == 0 -> n = 1; P3(tree[n] != ALIVE); TELL(expire, n, 0); overSession(); n = 0 }
 #if NODES > 2
-	:: d_step { session[2] && ttl[2] == 0 -> n = 2; P3(tree[n] != ALIVE); overSession(); n = 0 }
+	:: d_step { session[2] && ttl[2] == 0 -> n = 2; P3(tree[n] != ALIVE); TELL(expire, n, 0); overSession(); n = 0 }
 #endif
 	od
 }
@@ -479,12 +494,12 @@ proctype nemesis(byte n) {
 	:: d_step { frozen[n] -> frozen[n] = 0 }
 	:: d_step { faults > 0 && !cut[n] -> faults--; cut[n] = 1 }
 	:: d_step { cut[n] -> cut[n] = 0 }
-	:: d_step { faults > 0 && lock == ME -> faults--; lock = 0 }	/* an operator deletes the lock by hand */
+	:: d_step { faults > 0 && lock == ME -> faults--; lock = 0; TELL(strike, n, 0) }	/* an operator deletes the lock by hand */
 #ifndef TRUSTED
-	:: d_step { faults > 0 && session[n] -> faults--; overSession() }	/* a stranger closes the session: P3 cannot hold */
+	:: d_step { faults > 0 && session[n] -> faults--; TELL(meddle, n, 0); overSession() }	/* a stranger closes the session: P3 cannot hold */
 #endif
 	:: d_step { faults > 0 && crumb == ME && sworn(n) ->	/* `understudy fence confirm` */
-		faults--; crumb = 0; version = 0; ofSession = 0; ofTree = 0 }
+		faults--; crumb = 0; version = 0; ofSession = 0; ofTree = 0; TELL(confirm, n, 0) }
 	od
 }
 
@@ -493,9 +508,9 @@ init {
 		byte i;
 		for (i : 0 .. NODES - 1) {
 			session[i] = 1; ttl[i] = SESSION; lease[i] = LEASE; tree[i] = EMPTY; at[i] = STANDBY;
-			run supervisor(i); run guardians(i); run nemesis(i)
+			run supervisor(i) OFTEN; run guardians(i) OFTEN; run nemesis(i)
 		}
-		run kernel(); run servers(); run clock()
+		run kernel() OFTEN; run servers(); run clock() OFTEN
 	}
 }
 

@@ -35,6 +35,15 @@ func (w *world) judge() {
 	}
 }
 
+// steps checks all that was committed, and all starts, by the servers' logs.
+func (w *world) steps() {
+	var all []kit.Run
+	for _, s := range w.services {
+		all = append(all, s.Runs()...)
+	}
+	w.look.CheckSteps(finder{w.Program, w.report}, w.stage.ZK, all, false)
+}
+
 // finder is a testing.TB whose errors are findings.
 type finder struct {
 	*kit.Program

@@ -262,6 +262,7 @@ func (w *world) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.judge()
+	w.steps()
 	w.leaked()
 	w.keepServerLogs()
 }

@@ -21,12 +21,14 @@ type Play struct {
 	Started     []*Supervisor // all of them, in order
 
 	stood func() time.Duration
+	wipes int  // of the servers, before
+	alone bool // a program was left without supervisor and guardians
 }
 
 // NewPlay is a service of its own, below a root of its own.
 func NewPlay(tb testing.TB, s *Stage, name string, o Options, words ...string) *Play {
 	tb.Helper()
-	p := &Play{Stage: s, Accounts: NewAccounts(tb, s.Lab), Cluster: Look(tb, s.Servers, "/e2e-"+name), Options: o, stood: Stood(tb)}
+	p := &Play{Stage: s, Accounts: NewAccounts(tb, s.Lab), Cluster: Look(tb, s.Servers, "/e2e-"+name), Options: o, stood: Stood(tb), wipes: s.ZK.Wipes()}
 	p.Options.ZK, p.Options.Root, p.Options.Service, p.Options.Child = s.Servers, "/e2e-"+name, name, p.Child(words...)
 	return p
 }
@@ -154,6 +156,7 @@ func (p *Play) Untouched(tb testing.TB, run Run) {
 // Unattended kills a supervisor with both guardians at once. In a cgroup the child survives that.
 func (p *Play) Unattended(tb testing.TB, s *Supervisor) (at int64) {
 	tb.Helper()
+	p.alone = true
 	all := append(s.TwoGuardians(tb), s.Pid)
 	at = tick.Now()
 	KillAtOnce(all...)

@@ -42,6 +42,7 @@ func TryEndSession(server, path string) error {
 		return fmt.Errorf("ask whose %s is: %w", path, err)
 	}
 	id := stat.EphemeralOwner
+	endedByStrangers.Store(id, true)
 	attached, err := zktest.DialRaw(server, jute.ConnectRequest{Timeout: 4000, SessionID: id, Password: zkmem.Password(id)})
 	if err != nil {
 		return fmt.Errorf("attach to session %#x: %w", id, err)

@@ -1,6 +1,6 @@
 // Package promises tests, on the built binary against real ZooKeeper servers, each supervisor on a host of its own, what the
 // supervisor promises (P1 to P7) and what the README says of failures: one test for each. P1 and the order of tokens are
-// checked at the end of every one. What else there is to test with real servers and hosts is in the package e2e.
+// checked at the end of every one, and that each step is one of docs/model. What else there is to test with real servers and hosts is in the package e2e.
 //
 //	the active supervisor is stopped                 P6  TestStoppedSupervisorHandsOverAtOnce, TestCleanStopLeavesNothingBehind
 //	the supervisor is killed with -9                 P6  TestKilledSupervisorHandsOverAtOnce
@@ -48,7 +48,9 @@ func stage(t testing.TB) *kit.Stage { t.Helper(); return suite.Stage(t) }
 // play is a service with a session that outlasts what else the machine does.
 func play(t *testing.T, s *kit.Stage, words ...string) *kit.Play {
 	t.Helper()
-	return suite.Play(t, s, words...)
+	p := suite.Play(t, s, words...)
+	t.Cleanup(func() { p.CheckSteps(t) })
+	return p
 }
 
 // brief is a play in which a session has to end.

@@ -35,6 +35,7 @@ type checker struct {
 	orphans   orphansView
 	effects   effectsView
 	drains    drainsView
+	steps     stepsView
 	waits     map[string]time.Time // by node and service: when it began to wait because data was lost
 }
 
@@ -107,6 +108,7 @@ func newChecker(w *world) *checker {
 	c.sight = newSight(c)
 	c.watchdogs, c.orphans = watchdogsView{checker: c}, orphansView{c}
 	c.effects = newEffectsView(c)
+	c.steps = newStepsView(c)
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
 			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, next: map[int64]int64{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, died: map[int64]death{}, undid: map[int64]time.Time{}, taken: map[string]int{},
@@ -141,6 +143,7 @@ func (c *checker) started(p *proc) {
 		return
 	}
 	v := c.services[p.tree.service]
+	c.steps.started(p)
 	c.effects.started(p)
 	if p.main {
 		c.w.say("%s: START %v", p.tree.node, p)
@@ -192,6 +195,7 @@ func (c *checker) gone(p *proc) {
 		return
 	}
 	v := c.services[p.tree.service]
+	c.steps.gone(p)
 	delete(v.living, p)
 	if p.undoes() {
 		v.undid[p.token] = time.Now()
@@ -220,6 +224,7 @@ func (c *checker) strike(v *serviceView) {
 // wiped notes that ZooKeeper has lost its data: what a node goes on with under a lease of before has a token of before.
 func (c *checker) wiped() {
 	c.w.copies.wiped++
+	c.steps.Lost()
 	c.sessions.wiped()
 	for _, v := range c.services {
 		c.effects.strike(v.name)

@@ -18,6 +18,7 @@ func (c *checker) committed(t zkfaults.Commit) {
 		c.rewound(t.Changes)
 		return
 	}
+	c.steps.committed(t)
 	if t.Ended != 0 {
 		c.sessions.ended(t.Ended)
 		c.hand.ended(t.Ended)

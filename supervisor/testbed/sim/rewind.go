@@ -121,6 +121,7 @@ func (o *operator) vouch(service string) {
 // rewound takes what is there once all data was set back.
 func (c *checker) rewound(changes []zkfaults.ZnodeChange) {
 	c.wiped()
+	c.steps.setBack(changes)
 	for _, v := range c.services {
 		v.newest, v.setBack = unknownClaim, true
 	}

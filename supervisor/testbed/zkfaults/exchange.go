@@ -184,7 +184,7 @@ func (x exchange) reply(h jute.RequestHeader, body []byte, act action) {
 		x.closeSession(h)
 		return
 	case h.Op.Writes():
-		record, code = x.s.carryOut(x.c.Caller, zkmem.NewOrder(h.Op, body))
+		record, code = x.s.carryOut(x.c.Caller, newOrder(h.Op, body))
 	default:
 		record, code = x.s.read(x.c, h.Op, body)
 	}

@@ -21,7 +21,7 @@ type entry struct {
 	zxid    int64
 	now     int64
 	kind    entryKind
-	order   *zkmem.Order
+	order   order
 	who     zkmem.Caller
 	timeout time.Duration
 	expired bool

@@ -8,7 +8,8 @@ import (
 // Commit is a transaction that has taken effect.
 type Commit struct {
 	Zxid    int64
-	By      int64 // the session that asked for it, 0 where none did
+	By      int64    // the session that asked for it, 0 where none did
+	Checks  []string // the paths that it checks beside its changes
 	Changes []ZnodeChange
 	Ended   int64 // the session that ended with it, 0 for none
 	Expired bool  // it ended because nothing was heard of it
@@ -49,10 +50,29 @@ func (r *replica) observed(c Commit, changes []zkmem.Change) {
 	r.observe(c)
 }
 
+// order is a change with what it checks, which those who are told of it do not see in the data.
+type order struct {
+	*zkmem.Order
+	checks []string
+}
+
+func newOrder(op jute.Op, body []byte) order {
+	o := order{Order: zkmem.NewOrder(op, body)}
+	var multi jute.Multi
+	if op == jute.OpMulti && jute.Unmarshal(body, &multi) == nil {
+		for _, step := range multi {
+			if step.Op == jute.OpCheck {
+				o.checks = append(o.checks, step.Target.Path)
+			}
+		}
+	}
+	return o
+}
+
 // carryOut does what takes a zxid, whether it succeeds or not.
-func (r *replica) carryOut(who zkmem.Caller, o *zkmem.Order) (jute.Record, jute.Code) {
-	record, code, changes := r.db.Do(who, o)
-	r.observed(Commit{Zxid: r.db.Zxid, By: who.Session}, changes)
+func (r *replica) carryOut(who zkmem.Caller, o order) (jute.Record, jute.Code) {
+	record, code, changes := r.db.Do(who, o.Order)
+	r.observed(Commit{Zxid: r.db.Zxid, By: who.Session, Checks: o.checks}, changes)
 	r.watches.Fire(changes)
 	return record, code
 }

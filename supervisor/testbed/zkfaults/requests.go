@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"understudy/election/jute"
-	"understudy/election/zkmem"
 )
 
 // requests are those of a server's clients that its ensemble has to agree on. The ensemble's lock guards them.
@@ -120,7 +119,7 @@ func (rs *requests) sync() bool {
 // write carries a client's change through the log, and answers it at its place there. The client's next change may follow at once.
 func (rs *requests) write(x exchange, h jute.RequestHeader, body []byte) {
 	c, r := x.c, rs.add(nil)
-	e := &entry{kind: entryChange, order: zkmem.NewOrder(h.Op, body), who: c.Caller, origin: r}
+	e := &entry{kind: entryChange, order: newOrder(h.Op, body), who: c.Caller, origin: r}
 	r.reply = func(record jute.Record, code jute.Code) {
 		if code == jute.SessionMoved { // its client has to settle anew where it is
 			c.HangUp()

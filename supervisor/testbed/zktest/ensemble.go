@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ type Ensemble struct {
 	ownDir  string // to be removed at the end
 
 	starts  chan startOrder
+	wipes   atomic.Int64
 	running sync.WaitGroup
 	close   sync.Once
 	closed  error
@@ -135,6 +137,14 @@ func (e *Ensemble) ClientAddrs() []string {
 	return addrs
 }
 
+// DataDirs is where the servers keep their data.
+func (e *Ensemble) DataDirs() (all []string) {
+	for _, s := range e.servers {
+		all = append(all, s.dataDir())
+	}
+	return all
+}
+
 // LogFile is where server i writes its log.
 func (e *Ensemble) LogFile(i int) string { return e.servers[i].logFile() }
 
@@ -187,8 +197,12 @@ func (e *Ensemble) Wipe(i int) error {
 	if s.up() {
 		return fmt.Errorf("wipe server %d: it is up", i)
 	}
+	e.wipes.Add(1)
 	return os.RemoveAll(filepath.Join(s.dataDir(), "version-2"))
 }
+
+// Wipes is how often a server has lost its data.
+func (e *Ensemble) Wipes() int { return int(e.wipes.Load()) }
 
 // Copy copies the data of a server that is down; Restore puts the copy in the place of what it has by then, as a backup is restored.
 func (e *Ensemble) Copy(i int) error {
