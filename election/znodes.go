@@ -139,6 +139,8 @@ type Member struct {
 	Spread  string `json:"spread,omitempty"`
 	Warm    bool   `json:"warm,omitempty"` // its program stands by, and can be ordered something there
 	Logs    bool   `json:"logs,omitempty"` // its programs' output is in files, as far as any of it is
+	// Unlogged is why its programs' output is lost, and where.
+	Unlogged string `json:"log_fault,omitempty"`
 	// Restarts counts the programs' starts after the first of this activation. Exit and Exited are how and when the run before ended.
 	Restarts int        `json:"restarts,omitempty"`
 	Exit     string     `json:"last_exit,omitempty"`
@@ -164,6 +166,7 @@ type Activation struct {
 	EndMin *time.Time `json:"end_min,omitempty"`
 	EndMax *time.Time `json:"end_max,omitempty"`
 	Reason Reason     `json:"reason,omitempty"`
+	Exit   string     `json:"exit,omitempty"`   // how the program ended that was to run once
 	Fenced Proof      `json:"fenced,omitempty"` // how the previous active was known to be dead
 	// FenceMs is how long fencing took: the child starts so long after Start.
 	FenceMs int64  `json:"fence_ms,omitempty"`

@@ -68,7 +68,7 @@ func (f *clusterFlags) apply(c *config.Config) error {
 		c.ZooKeeper.Servers = servers
 	}
 	if f.Root != "" {
-		if !path.IsAbs(f.Root) || path.Clean(f.Root) != f.Root {
+		if !path.IsAbs(f.Root) || path.Clean(f.Root) != f.Root || f.Root == "/" {
 			like := path.Join("/", cmp.Or(strings.Trim(f.Root, "/"), "understudy"))
 			return usage("--root: %q is no path in ZooKeeper: write one such as %s", f.Root, like)
 		}

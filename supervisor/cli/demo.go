@@ -68,7 +68,7 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 	}
 	if len(cfg.Command) > 0 {
 		if _, err := exec.LookPath(cfg.Command[0]); err != nil {
-			return usage("%w", err)
+			return usage("%s is no program that can be run here: name one that is installed, or its path", cfg.Command[0])
 		}
 	}
 	cfg.Exe, cfg.Call, cfg.Out, cfg.Pause = exe, os.Args[0], out, time.Second

@@ -15,6 +15,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); !cmd.HasParent() && len(args) > 0 { // its flags are none of ours
 		return subcommand(cmd, args)
 	}
+	if cmd.HasParent() && cmd.HasAvailableSubCommands() {
+		return usage("%s takes a command first: %s", cmd.CommandPath(), strings.TrimSpace(cmd.Example))
+	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		flag, value := invalid.GetFlag(), invalid.GetValue()
 		why := ""
@@ -35,6 +38,16 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return usage("%w%s (see `%s --help`)", err, nearFlag(cmd, err), cmd.CommandPath())
+}
+
+// noEmptyFlag refuses an empty value: it is that of a variable which is not set, and would mean another thing than the flag's value.
+func noEmptyFlag(cmd *cobra.Command, _ []string) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.String() == "" && f.Name != "http" && !cmd.Hidden {
+			err = usage("--%s is empty: give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
 }
 
 // keyFlags are the flags that stand for keys of the config, below services.NAME where the key is a service's.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -58,6 +60,9 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 		}
 		return usage("%s%s does not exist, and without a config the output is in the supervisor's own log: "+
 			"see `journalctl`, `docker logs` or `kubectl logs`", where, f.Config)
+	}
+	if f.lines < 0 {
+		return usage("--lines must not be negative")
 	}
 	c, err := f.read()
 	if err != nil {
@@ -137,7 +142,7 @@ func (f *logsFlags) read() (*config.Config, error) {
 func (f *logsFlags) open(ctx context.Context, service string, p config.Process) (file *os.File, name string, err error) {
 	if p.Log.File == "" {
 		return nil, "", fmt.Errorf("%s has no log file, its output goes where the supervisor's own goes: "+
-			"`journalctl -t %s -n %d` under systemd", p.Name, service, f.lines)
+			"`journalctl -t %s -n %d` under systemd", cmp.Or(strings.TrimPrefix(p.Name, config.MainProcess), service), service, f.lines)
 	}
 	var who safefile.Who // one who is not known is trusted with nothing
 	if account, err := runas.LookupUser(ctx, p.User, p.Group); err == nil {

@@ -80,7 +80,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"check a.yaml b.yaml", 2, "check takes one file"},
 		{"run --zk " + zk + " other:2181 -- sleep 1", 2, "commas separate servers"},
 		{"run --zk " + zk + " --node -x -- sleep 1", 2, "must not start with -"},
-		{"run --zk " + zk + " --node= -- sleep 1", 2, "--node: a name must not be empty"},
+		{"run --zk " + zk + " --node= -- sleep 1", 2, "--node is empty: give it a value, or leave it out"},
 		{"run --zk " + zk + " --agent-listen :1 -- sleep 1", 2, "takes --agent-secret"},
 		{"run --zk " + zk + " --agent-secret /no/such --agent-listen here -- sleep 1", 2, `--agent-listen: "here" is not host:port`},
 		{"run --config /no/such --agent-secret /no/such", 2, "goes with a COMMAND"},

@@ -70,7 +70,7 @@ func Root(version, operations string) *cobra.Command {
 			"  understudy status --zk zk1,zk2,zk3",
 		Version:       buildOf(version).String(),
 		SilenceErrors: true, SilenceUsage: true,
-		Args: subcommand,
+		Args: subcommand, PersistentPreRunE: noEmptyFlag,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
@@ -174,6 +174,9 @@ func nearFlag(cmd *cobra.Command, err error) string {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || len(unknown.GetSpecifiedName()) < 2 {
 		return ""
+	}
+	if unknown.GetSpecifiedName() == "at" {
+		return fmt.Sprintf(": to have it done later, systemd-run --on-calendar='2026-12-31 02:00' %s ...", cmd.CommandPath())
 	}
 	var all []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -14,6 +14,7 @@ import (
 	"understudy/fencing/agent"
 	"understudy/supervisor"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/reexec"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/config"
@@ -157,6 +158,9 @@ func tellExposure(z config.ZooKeeper, log hclog.Logger) {
 
 // tellDangers logs which settings are dangerous, those that were told before left out, and makes lines of all.
 func tellDangers(log hclog.Logger, before []string, now config.Faults) []string {
+	if why := notify.Ignored(); why != "" {
+		now = append(slices.Clip(now), config.Fault{Message: why})
+	}
 	var list []string
 	for _, f := range now {
 		text := f.String()

@@ -143,7 +143,7 @@ func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
 	if hurry {
 		patience = lookBriefly
 	}
-	if f.node != "" || cmd.Flags().Changed("node") {
+	if f.node != "" {
 		if why := config.NodeNameFault(f.node); why != "" {
 			return loaded{}, usage("--node: %s", why)
 		}
@@ -206,6 +206,9 @@ func crowded(r config.LoadResult) (warnings config.Faults) {
 
 // single is the Config of one wrapped command.
 func (f *runFlags) single(args []string) (loaded, error) {
+	if ext := filepath.Ext(args[0]); len(args) == 1 && (ext == ".yaml" || ext == ".yml") {
+		return loaded{}, usage("%s is no program: `understudy run --config %[1]s` runs the services of a config", args[0])
+	}
 	if f.cluster.ZK == "" {
 		return loaded{}, usage("--zk is missing: give host:port[,host:port...], or set UNDERSTUDY_ZK")
 	}
@@ -213,9 +216,6 @@ func (f *runFlags) single(args []string) (loaded, error) {
 	l := loaded{Config: c}
 	if err != nil {
 		return l, err
-	}
-	if f.cluster.set.Changed("node") && f.node == "" {
-		return l, usage("--node: %s", config.NodeNameFault(f.node))
 	}
 	if c.Node = f.node; c.Node == "" {
 		if c.Node, err = os.Hostname(); err != nil {

@@ -32,7 +32,7 @@ func statusCommand() *cobra.Command {
 		Long: "Shows who is active and who stands by, since when and how well, and for each problem the command that helps.\n" +
 			"It reads everything from ZooKeeper, so it works on any machine that reaches the servers. Of a config file it\n" +
 			"needs only the zookeeper: part.\n\n" +
-			"With --check the exit code is 0 if each service is active and well, 4 if one is active but unhealthy, 5 if one\n" +
+			"With --check the exit code is 0 if each service is active and well, or has run once with success, 4 if one is active but unhealthy, 5 if one\n" +
 			"is active nowhere, 6 if one is paused or active on a drained node, 7 if one is well but no node could take it over.\n" +
 			"Of several, the first of 5, 4, 7, 6.",
 		Example: "  understudy status --zk zk1,zk2,zk3\n" +
@@ -268,7 +268,9 @@ func statusRows(to screen, v control.ServiceStatus, now time.Time, flags []strin
 		}
 		rows = append(rows, r)
 	}
-	if len(rows) == 0 {
+	if r := v.Ran; r != nil {
+		rows = append(rows, row{cells: []string{"", r.Node, "done", since(r.End, now), cmp.Or(r.Exit, "ended"), ""}})
+	} else if len(rows) == 0 {
 		rows = append(rows, row{cells: []string{"", "nobody", "", "", "", ""}})
 	}
 	rows[0].cells[0] = v.Service

@@ -12,7 +12,7 @@ import (
 )
 
 // The exit codes of `status --check`.
-var exitCodes = map[control.Verdict]int{control.Healthy: 0, control.Held: 6, control.Alone: 7, control.Unhealthy: 4, control.Down: 5}
+var exitCodes = map[control.Verdict]int{control.Held: 6, control.Alone: 7, control.Unhealthy: 4, control.Down: 5}
 
 // checkStatus prints what is wrong, and returns the exit code of the worst service.
 func checkStatus(w io.Writer, s control.Status, now time.Time) error {
@@ -29,7 +29,7 @@ func checkStatus(w io.Writer, s control.Status, now time.Time) error {
 		case len(s.Services) > 1 && verdict == control.Alone && !slices.ContainsFunc(v.Problems, v.Unfit):
 			// The loss of one node can be that of the standby of all services.
 			alone = append(alone, v.Service)
-		case verdict != control.Healthy || len(s.Services) == 1:
+		case verdict > control.Done || len(s.Services) == 1:
 			fmt.Fprintln(&text, printable.Text(v.Service+": "+words))
 		}
 	}
@@ -54,7 +54,7 @@ func checkStatus(w io.Writer, s control.Status, now time.Time) error {
 	if len(s.Services) != 1 {
 		fmt.Fprintln(&text, total(s.Services))
 	}
-	if _, err := io.WriteString(w, text.String()); err != nil || worst == control.Healthy {
+	if _, err := io.WriteString(w, text.String()); err != nil || worst <= control.Done {
 		return err
 	}
 	return exitStatus(exitCodes[worst])
@@ -76,7 +76,7 @@ func total(services []control.ServiceStatus) string {
 		what string
 	}{
 		{control.Down, "active nowhere"}, {control.Unhealthy, "unhealthy"}, {control.Alone, "without a standby"}, {control.Held, held},
-		{control.Healthy, "active and ok"},
+		{control.Healthy, "active and ok"}, {control.Done, "done"},
 	} {
 		if n := counts[part.Verdict]; n > 0 {
 			text += fmt.Sprintf(" %d %s,", n, part.what)

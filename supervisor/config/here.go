@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -128,6 +130,7 @@ func (s *machineCheck) danger(p path, message string) {
 const enoughOfAToken = 16
 
 func (s *machineCheck) web(p path, h HTTPServer) {
+	s.listens(p, h.Listen)
 	for _, file := range []struct{ key, name string }{{"token_file", h.TokenFile}, {"read_token_file", h.ReadTokenFile}} {
 		if file.name == "" {
 			continue
@@ -144,7 +147,24 @@ func (s *machineCheck) web(p path, h HTTPServer) {
 	}
 }
 
+// listens warns of an address at which this machine cannot listen. One that is taken may be by the supervisor that runs here.
+func (s *machineCheck) listens(p path, address string) {
+	if s.dangers || address == "" {
+		return
+	}
+	l, err := net.Listen("tcp", address)
+	switch {
+	case err == nil:
+		_ = l.Close()
+	case errors.Is(err, fs.ErrPermission):
+		s.warn(p.key("listen"), "only root may listen at "+address+": choose a port above 1023")
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		s.warn(p.key("listen"), address+" is no address of this host: use one that it has, or :PORT for all")
+	}
+}
+
 func (s *machineCheck) agent(p path, a Agent) {
+	s.listens(p, a.Listen)
 	if a.SecretFile != "" {
 		s.secrets(p.key("secret_file"), a.SecretFile)
 	}

@@ -43,6 +43,10 @@ func (d *decoder) unknown(at *yaml.Node, t reflect.Type, p path) {
 	case isService && means[Process](key):
 		hint = ": it belongs to an item of processes:"
 	}
+	const few = 8
+	if hint == "" && len(known) <= few {
+		hint = ": " + oneOf(known) + " can stand here"
+	}
 	d.fault(at, p.key(key), "unknown key%s", hint)
 }
 
@@ -152,10 +156,17 @@ func mappingForm(p path) string {
 		return ""
 	case len(p) == 2 && p[0] == "services" && means[entry](p[1]):
 		return ": indent it below a service"
+	case len(p) == 2 && p[0] == "services":
+		return ": write {KEY: VALUE}, such as {command: [PROGRAM, ARGUMENT]}"
+	case len(p) == 1 && p[0] == "log":
+		return ": write {level: info}"
 	}
 	forms := map[string]string{
 		"zookeeper": `{servers: ["zk1:2181"]}`, "services": "{NAME: {command: [PROGRAM, ARGUMENT]}}", "env": "{NAME: VALUE}",
 		"http": `{listen: "127.0.0.1:8437"}`, "log": "{file: /var/log/understudy/NAME.log}",
+		"restart": "{policy: on-failure}", "ready": `{tcp: "127.0.0.1:PORT"}`, "health": "{exec: [PROGRAM, ARGUMENT]}",
+		"precheck": "{exec: [PROGRAM, ARGUMENT]}", "moves": "{max: 5, within: 10m}", "nodes": "{NODE: {priority: 20}}",
+		"warm": "{promote: {signal: USR1}}", "tls": "{ca_file: FILE}", "capabilities": "{ambient: [CAP_NET_BIND_SERVICE]}",
 	}
 	if form := forms[p[len(p)-1]]; form != "" {
 		return ": write " + form

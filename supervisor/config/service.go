@@ -88,6 +88,13 @@ func (w written) check(p place) {
 		p.key("grace_delay").warn("%v is short: a program on a slow or overloaded host may take longer to die. %v at least is safe",
 			s.GraceDelay, least)
 	}
+	if s.GraceDelay > longLoss && len(s.Fencing.Methods) == 0 {
+		p.key("grace_delay").warn("%v is long: if a host is lost, its services start on another one only after that time", s.GraceDelay)
+	}
+	if !s.Eligible && p.on == "" && p.key("eligible").given() && !p.key("nodes").given() {
+		p.key("eligible").warn("no node that reads this file ever runs the service: " +
+			"for single nodes write nodes: {NODE: {eligible: false}}")
+	}
 	if !s.Eligible && s.Failback && (p.on == "" || p.key("failback").given()) { // failback may be for the other nodes
 		p.key("failback").and(p.key("eligible")).warn("has no effect: a node with eligible: false never takes the service")
 	}

@@ -113,7 +113,7 @@ var parserWords = map[string]string{
 
 var (
 	noAnchor = regexp.MustCompile(`^unknown anchor '(.+)' referenced$`)
-	noValue  = regexp.MustCompile("(?:^|[:,[{-])[ \t]*([@`])") // what no value may begin with
+	noValue  = regexp.MustCompile("(?:^|[:,[{-])[ \t]*([@`%])") // what no value may begin with
 )
 
 // misread is a complaint about one word of a line, in an operator's words, and where that stands. It does not show the word, which may be

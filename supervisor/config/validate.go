@@ -45,7 +45,11 @@ func (doc document) check(r *report) {
 	checkChoice(r.top("log", "format"), doc.Log.Format)
 	doc.HTTP.check(r.top("http"))
 	if agent := doc.Fencing.Agent; agent != nil {
-		agent.check(r.top("fencing", "agent"))
+		at := r.top("fencing", "agent")
+		agent.check(at)
+		if agent.Listen != "" && agent.Listen == doc.HTTP.Listen {
+			at.key("listen").and(r.top("http", "listen")).fault("%s is http.listen, too: give each a port of its own", agent.Listen)
+		}
 	}
 	if doc.Notify != nil {
 		doc.Notify.check(r.top("notify"))

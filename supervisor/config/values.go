@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -151,7 +152,7 @@ func (s *Signal) UnmarshalText(text []byte) error {
 		*s = Signal(n)
 		return nil
 	}
-	return fmt.Errorf("%s is not a signal%s", quoted(word), DidYouMean(name, signalNames()))
+	return fmt.Errorf("%s is not a signal%s", quoted(word), cmp.Or(DidYouMean(name, signalNames()), ": write TERM, INT, HUP or another"))
 }
 
 // Umask is written in octal.

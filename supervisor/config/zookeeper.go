@@ -120,7 +120,6 @@ func rootFault(root string) string {
 
 // checkLease checks that a lease is long enough to be extended and to kill a tree in, and that a session can be as long.
 func checkLease(p place, lease time.Duration) {
-	const long = time.Minute
 	switch {
 	case lease <= 0:
 		p.fault("must be positive, not %v", lease)
@@ -128,8 +127,9 @@ func checkLease(p place, lease time.Duration) {
 		p.fault("%v is too short: write %v or more", lease, shortestLease)
 	case lease > longestLease:
 		p.fault("%v is too long: write %v or less", lease, longestLease)
-	case lease > long:
-		p.warn("%v is long: a host that is lost is taken over only after that time", lease)
+	case lease > longLoss:
+		p.warn("%v is long: if a host is lost, its services start on another one only after up to %v and their grace_delay",
+			lease, lease*12/5)
 	}
 }
 
@@ -137,4 +137,6 @@ func checkLease(p place, lease time.Duration) {
 const (
 	shortestLease = 500 * time.Millisecond
 	longestLease  = 10 * time.Minute
+
+	longLoss = time.Minute // without a service is seldom meant
 )

@@ -42,3 +42,14 @@ func TestAReasonIsToldOnce(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A program whose output is lost runs, but not as it should: monitoring shall see that.
+func TestOutputThatIsLostIsTold(t *testing.T) {
+	m := MemberStatus{Node: "a", Role: election.RoleActive, Health: election.HealthOK, Unlogged: "/var/log/x: no space left on device"}
+	v := ServiceStatus{Service: "web", Active: "a", Members: []MemberStatus{m, {Node: "b", Role: election.RoleStandby, Health: election.HealthOK}}}
+	v.Problems = Problems(v, time.Now())
+	const want = "active on a: a runs the program, but its output is lost: /var/log/x: no space left on device."
+	if verdict, got := v.Judge(); verdict != Unhealthy || got != want {
+		t.Errorf("%v, %q", verdict, got)
+	}
+}

@@ -40,9 +40,10 @@ type HistoryEntry struct {
 	// OverlapMs is how long both ran, after an operator had confirmed the previous one's death wrongly.
 	OverlapMs *int64 `json:"overlap_ms,omitempty"`
 
-	Reason  election.Reason `json:"reason"`   // why it ended
-	Fenced  election.Proof  `json:"fenced"`   // how the previous active was known to be dead
-	FenceMs int64           `json:"fence_ms"` // how long that took; until then nothing ran
+	Reason  election.Reason `json:"reason"`         // why it ended
+	Exit    string          `json:"exit,omitempty"` // of what was to run once
+	Fenced  election.Proof  `json:"fenced"`         // how the previous active was known to be dead
+	FenceMs int64           `json:"fence_ms"`       // how long that took; until then nothing ran
 }
 
 // History reads the activations of the services named, or of all, newest first.
@@ -95,7 +96,7 @@ func chain(service string, written []election.Activation, lock znode, now time.T
 		a := HistoryEntry{
 			Service: service, Node: w.Node, Token: w.Token, Start: w.Start, Started: w.Started, Ready: w.Ready, End: w.End,
 			EndMin: w.EndMin, EndMax: w.EndMax, Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0), Restarts: w.Restarts,
-			DownMs: w.DownMs, Active: w.End == nil && lock.exists && tokenOf(lock) == w.Token,
+			DownMs: w.DownMs, Exit: w.Exit, Active: w.End == nil && lock.exists && tokenOf(lock) == w.Token,
 		}
 		if w.End != nil && w.EndMin == nil && w.EndMax == nil && i+1 < len(written) && w.End.Equal(written[i+1].Start) {
 			a.End = nil // the next activation wrote its own start: the end is not known

@@ -74,7 +74,7 @@ func (n *Notifier) changed(v ServiceStatus, was told, now time.Time) (e Event, y
 		seen = sight{verdict, now}
 		n.seen[v.Service] = seen
 	}
-	if verdict == Held || verdict.String() == was.Verdict || now.Sub(seen.since) < settles(verdict) {
+	if verdict == Held || verdict == Done || verdict.String() == was.Verdict || now.Sub(seen.since) < settles(verdict) {
 		return e, false
 	}
 	return Event{Service: v.Service, Event: verdict.String(), Node: v.Active, Text: v.Service + ": " + words}, true

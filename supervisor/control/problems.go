@@ -60,6 +60,9 @@ const (
 	Warning = "warning" // it does, but would not survive the next failure, or is kept from it on purpose
 )
 
+// succeeded is how a program ends well.
+const succeeded = "exit code 0"
+
 // Problems tells what is wrong with a service, the worst first.
 func Problems(v ServiceStatus, now time.Time) []Problem {
 	problems := problemsOf(v, now)
@@ -144,6 +147,10 @@ func whole(v ServiceStatus) (problems []Problem) {
 		add(Warning, "No node is active yet. A standby is about to take it.", "", Remedy{})
 	case v.Active == "" && len(v.Members) > 0:
 		add(Fault, "DOWN: no node can run it now.", "", Remedy{})
+	case v.Active == "" && v.Ran != nil:
+		if v.Ran.Exit != "" && v.Ran.Exit != succeeded {
+			add(Fault, v.Ran.Node+" ran it once, and it failed: "+v.Ran.Exit+".", "To remove it from this list:", remedy("understudy forget", "", v.Service))
+		}
 	case v.Active == "":
 		add(Fault, "DOWN: no supervisor that has this service in its config is connected.",
 			"On its hosts, systemctl status understudy shows whether it runs, and why not. If no config has the service any more:",
@@ -186,6 +193,8 @@ func unwell(v ServiceStatus, m MemberStatus, now time.Time) (Problem, bool) {
 	case m.Health == election.HealthFailing:
 		f.What = m.Node + " is unhealthy" + because(m) + "."
 		f.Hint, f.Do = output(v, m)
+	case m.Unlogged != "":
+		f.What = m.Node + " runs the program, but its output is lost: " + m.Unlogged + "."
 	case m.Drained != nil:
 		f.Level, f.What = Warning, m.Node+" is "+m.Drained.Words+"."
 	case m.Health == election.HealthUnfit && !m.Never:

@@ -41,9 +41,11 @@ type ServiceStatus struct {
 	Files    [][]string   `json:"config_files,omitempty"`
 	Copies   []CopyStatus `json:"copies,omitempty"` // of a replicated service
 	Problems []Problem    `json:"faults"`
-	Stray    string       `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
-	Before   string       `json:"-"` // how it was paused before it was stopped, and will be after the start
-	FromFile bool         `json:"-"` // its active node has it from a config file
+	// Ran is what `run --once` has run last, where no node is left that could run it again.
+	Ran      *HistoryEntry `json:"ran_once,omitempty"`
+	Stray    string        `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
+	Before   string        `json:"-"` // how it was paused before it was stopped, and will be after the start
+	FromFile bool          `json:"-"` // its active node has it from a config file
 
 	Told  map[string]election.CopyReport `json:"-"` // of copies
 	Known []string                       `json:"-"` // the nodes that have, or had, a copy
@@ -105,15 +107,16 @@ type MemberStatus struct {
 	Restarts int             `json:"restarts"`
 	Exit     string          `json:"last_exit,omitempty"`
 	Exited   *time.Time      `json:"last_exit_at,omitempty"`
-	Retry    *time.Time      `json:"retry,omitempty"`   // when a node that failed tries again
-	Drained  *DrainedNode    `json:"drained,omitempty"` // nil: it is not
-	Token    int64           `json:"-"`                 // of the activation that it speaks of; 0: it does not say
-	Never    bool            `json:"-"`                 // it is never a candidate, by its own config
-	Warm     bool            `json:"-"`                 // its program stands by
-	Cause    election.Reason `json:"-"`                 // of its failure
-	Demoted  bool            `json:"-"`                 // that is why it says something though it stands by
-	Logs     bool            `json:"-"`                 // `understudy logs` shows its output there
-	Spread   string          `json:"-"`                 // services with this word are to be on different nodes
+	Retry    *time.Time      `json:"retry,omitempty"`     // when a node that failed tries again
+	Unlogged string          `json:"log_fault,omitempty"` // why its programs' output is lost, and where
+	Drained  *DrainedNode    `json:"drained,omitempty"`   // nil: it is not
+	Token    int64           `json:"-"`                   // of the activation that it speaks of; 0: it does not say
+	Never    bool            `json:"-"`                   // it is never a candidate, by its own config
+	Warm     bool            `json:"-"`                   // its program stands by
+	Cause    election.Reason `json:"-"`                   // of its failure
+	Demoted  bool            `json:"-"`                   // that is why it says something though it stands by
+	Logs     bool            `json:"-"`                   // `understudy logs` shows its output there
+	Spread   string          `json:"-"`                   // services with this word are to be on different nodes
 }
 
 // NodeStatus is a supervisor that is connected.
@@ -245,7 +248,14 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 	if lock.exists && lock.stat.EphemeralOwner == 0 {
 		s.Stray = p.Lock()
 	}
-	return s, nil
+	if crumb.exists || len(s.Members) > 0 {
+		return s, nil
+	}
+	past, err := activations(ctx, c.znodes, name)
+	if n := len(past); n > 0 && past[n-1].Reason.Word() == election.ChildOnce {
+		s.Ran = &past[n-1]
+	}
+	return s, err
 }
 
 // describe makes the facts of what was read: the lock alone makes nobody active, the breadcrumb has to agree.
@@ -338,7 +348,7 @@ func parseMember(name string, z znode) MemberStatus {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(z.data, &m)
 	return MemberStatus{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token,
-		Cause: m.Cause, Never: m.Never, Logs: m.Logs, Spread: m.Spread, Warm: m.Warm, Restarts: m.Restarts,
+		Cause: m.Cause, Never: m.Never, Logs: m.Logs, Unlogged: m.Unlogged, Spread: m.Spread, Warm: m.Warm, Restarts: m.Restarts,
 		Exit: m.Exit, Exited: m.Exited, Retry: m.Retry, Demoted: m.Demoted != nil}
 }
 

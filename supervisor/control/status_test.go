@@ -192,3 +192,30 @@ func TestTheLockIsNewerThanWhatNodesSayOfThemselves(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// What was to run once, and has, is done, and not down: only a failure is a fault. Whatever stands by, or may still run, counts more.
+func TestWhatHasRunOnceIsDone(t *testing.T) {
+	b := newBed(t)
+	a, end := b.session(), began.Add(time.Minute)
+	for _, c := range []struct {
+		service, exit string
+		reason        election.Reason
+		verdict       Verdict
+		words         string
+	}{
+		{"well", "exit code 0", election.ChildOnce, Done, "n1 ran it once: exit code 0"},
+		{"older", "", election.ChildOnce, Done, "n1 ran it once: it ended"},
+		{"ill", "exit code 3", election.ChildOnce, Unhealthy, "n1 ran it once, and it failed: exit code 3."},
+		{"other", "", election.StopAsked, Down, "DOWN: no supervisor that has this service in its config is connected."},
+		{"standing", "exit code 0", election.ChildOnce, Down, ""},
+	} {
+		if c.service == "standing" {
+			a.member(c.service, "n2", election.RoleStandby, "")
+		}
+		a.put(paths(c.service).History()+"/n_1", election.Activation{Node: "n1", Token: 1, Start: began, Ready: &began, End: &end, Reason: c.reason, Exit: c.exit}, 0)
+		v := b.status(c.service).Services[0]
+		if verdict, words := v.Judge(); verdict != c.verdict || !strings.HasSuffix(words, c.words) || (v.Ran != nil) != (c.reason == election.ChildOnce && c.service != "standing") {
+			t.Errorf("%s: %v, %q, %+v", c.service, verdict, words, v.Ran)
+		}
+	}
+}

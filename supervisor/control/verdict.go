@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,13 +14,16 @@ type Verdict uint8
 // Verdicts.
 const (
 	Healthy   Verdict = iota
+	Done              // run once, with success
 	Held              // paused, stopped or to be drained: somebody wants it so
 	Alone             // no node could take over
 	Unhealthy         // active, with trouble
 	Down              // active nowhere
 )
 
-func (v Verdict) String() string { return [...]string{"ok", "held", "alone", "unhealthy", "down"}[v] }
+func (v Verdict) String() string {
+	return [...]string{"ok", "done", "held", "alone", "unhealthy", "down"}[v]
+}
 
 // Judge tells how the service is, and why, in words.
 func (s ServiceStatus) Judge() (verdict Verdict, words string) {
@@ -32,6 +36,10 @@ func (s ServiceStatus) Judge() (verdict Verdict, words string) {
 	switch {
 	case s.Active == "" && s.Stopped:
 		verdict, words = Held, s.Order
+	case s.Active == "" && s.Ran != nil && len(s.Problems) == 0:
+		return Done, s.Ran.Node + " ran it once: " + cmp.Or(s.Ran.Exit, "it ended")
+	case s.Active == "" && s.Ran != nil:
+		verdict = Unhealthy
 	case s.Active == "":
 		verdict, words = Down, "no node is active"
 	case verdict == Healthy && s.Paused:

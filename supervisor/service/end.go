@@ -37,6 +37,9 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 		}
 	}
 	v.history.noteProved(&t.term.entry)
+	if v.finished != nil {
+		v.history.owed.entry.Exit = unit.Describe(*v.finished)
+	}
 	if v.conf.Once && v.state.Cause == role.StopAsked && t.term.run.first != nil {
 		status := unit.ExitOf(t.term.run.first)
 		v.finished = &status

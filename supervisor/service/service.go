@@ -72,15 +72,17 @@ func handing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), Er
 // New makes a service from its config.
 func New(node *LocalNode, conf Conf) *Service {
 	log := node.Logger.With("service", conf.Name)
+	var v *Service
 	of := unit.Config{
 		Service: conf.Name, Node: node.Self.Node, Root: node.Root, Boot: node.Self.Boot, Cluster: node.Cluster, Logger: node.Logger,
 		Hurry: node.Hurry, Commands: node.Commands,
+		Unlogged: func(why error) { v.view.wellness.losesOutput(why) },
 	}
 	if node.Notes != nil {
 		of.Notes = node.Notes(conf.Name)
 	}
 	u := unit.New(of)
-	v := &Service{
+	v = &Service{
 		node: node, name: conf.Name, log: log, conf: conf, inbox: newInbox(node, conf, u, log), unit: u,
 	}
 	v.mem.preference.node, v.mem.preference.conf = node.Self.Node, &v.conf

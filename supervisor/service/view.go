@@ -84,7 +84,7 @@ func (w *view) member() election.Member {
 	story := w.mem.story
 	m := election.Member{
 		Role: w.taken.role, Health: election.HealthOK, Why: w.note, Since: w.taken.since, Agent: w.agent,
-		Logs: w.logged(), Spread: w.conf.Spread, Warm: w.conf.Warm != nil,
+		Logs: w.logged(), Unlogged: w.wellness.output(), Spread: w.conf.Spread, Warm: w.conf.Warm != nil,
 	}
 	switch w.taken.role {
 	case election.RoleActive:
@@ -151,7 +151,7 @@ func (w *view) announce() {
 // announceChange is announce, if the entry has changed.
 func (w *view) announceChange() {
 	was, now := w.last, w.member()
-	if now.Role != was.Role || now.Health != was.Health || now.Why != was.Why {
+	if now.Role != was.Role || now.Health != was.Health || now.Why != was.Why || now.Unlogged != was.Unlogged {
 		w.announce()
 	}
 }

@@ -24,11 +24,12 @@ type wellness struct {
 	ill       string // the fault
 	news      news
 
-	mu     sync.Mutex // guards the fields below, which a run writes
-	health string     // the fault by the newest health check; "": it passed
-	astray string     // which processes are in other cgroups
-	lost   string     // why an address of the service has no link
-	unseen string     // for whom the primary of a replicated service is not reachable
+	mu       sync.Mutex // guards the fields below, which a run writes
+	health   string     // the fault by the newest health check; "": it passed
+	astray   string     // which processes are in other cgroups
+	lost     string     // why an address of the service has no link
+	unlogged string     // why output is lost
+	unseen   string     // for whom the primary of a replicated service is not reachable
 }
 
 // are notes the programs' condition.
@@ -60,6 +61,21 @@ func (w *wellness) cutOff(why string) {
 	if w.isCutOff() != why { // it is told again and again
 		w.change(func() { w.lost = why })
 	}
+}
+
+// losesOutput notes why output is lost; nil: it is not.
+func (w *wellness) losesOutput(why error) {
+	w.change(func() {
+		if w.unlogged = ""; why != nil {
+			w.unlogged = why.Error()
+		}
+	})
+}
+
+func (w *wellness) output() (lost string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unlogged
 }
 
 func (w *wellness) isCutOff() (why string) {

@@ -1,10 +1,14 @@
 package service
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/election"
+	"understudy/supervisor/control"
 )
 
 // A pause does not hide that a program has left its cgroup.
@@ -15,3 +19,30 @@ func TestAPauseIsToldBesideAProgramThatHasLeftItsCgroup(t *testing.T) {
 		t.Errorf("%s: %s", health, why)
 	}
 }
+
+// That output is lost is announced when it begins, and when it ends.
+func TestThatOutputIsLostIsAnnounced(t *testing.T) {
+	nothing := func() string { return "" }
+	w := view{
+		observer: untold{}, conf: &Conf{}, mem: &memory{}, undead: &undead{}, owed: nothing, fails: nothing, intents: &intents{},
+		taken: taken{role: election.RoleActive}, wellness: wellness{news: newNews()}, announcer: newAnnouncer(hclog.NewNullLogger(), func() {}),
+	}
+	w.announce()
+	<-w.announcer.newest
+	for _, why := range []error{errors.New("/var/log/x: no space left on device"), nil} {
+		w.wellness.losesOutput(why)
+		w.announceChange()
+		select {
+		case m := <-w.announcer.newest:
+			if (m.Unlogged == "") != (why == nil) || why != nil && m.Unlogged != why.Error() || m.Health != election.HealthOK {
+				t.Errorf("%v: %+v", why, m)
+			}
+		default:
+			t.Errorf("%v is not announced", why)
+		}
+	}
+}
+
+type untold struct{ Observer }
+
+func (untold) State(control.LocalStatus) {}

@@ -20,6 +20,8 @@ type logs struct {
 	confs map[string]config.LogFile
 	ends  map[string]context.CancelFunc // end the waiting for previous programs' output
 	wg    sync.WaitGroup
+
+	unlogged func(why error) // as Config.Unlogged; nil: nobody asks
 }
 
 // open returns the file; programs write to it until close.
@@ -41,10 +43,18 @@ func (l *logs) openWith(
 		l.confs[conf.File] = conf
 		return f, nil
 	}
+	failing := func(err error) {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", conf.File, err)
+		}
+		if l.unlogged != nil {
+			l.unlogged(err)
+		}
+	}
 	f, err := wait.Reached(ctx, reach, func() (*logfile.Log, error) {
 		return open(logfile.Config{
 			Path: conf.File, To: ownOutput(conf.File), Who: who, Logger: log.Named("log"),
-			MaxSize: int64(conf.MaxSize), Keep: conf.Keep,
+			MaxSize: int64(conf.MaxSize), Keep: conf.Keep, Failing: failing,
 		})
 	}, func(f *logfile.Log) { _ = f.Close() })
 	if err != nil {
@@ -57,6 +67,7 @@ func (l *logs) openWith(
 	l.files[conf.File], l.confs[conf.File], l.ends[conf.File] = f, conf, end
 	l.wg.Go(func() {
 		defer end()
+		defer failing(nil)
 		if err := f.Run(pumping); err != nil {
 			log.Warn("a log file has ended early", "file", conf.File, "error", err)
 		}

@@ -25,6 +25,7 @@ type Config struct {
 	Hurry    <-chan struct{} // closed when a stop must be quick: programs are killed, not asked
 	Commands *Commands       // for commands outside any session
 	Notes    Notes           // nil: a file
+	Unlogged func(why error) // is told why output is lost, and nil once it is not; nil: nobody asks
 }
 
 // Unit is the part of a service's programs that outlives a run: their log files and debts.
@@ -43,7 +44,7 @@ type Unit struct {
 
 // New makes the unit of a service.
 func New(cfg Config) *Unit {
-	u := &Unit{cfg: cfg, log: cfg.Logger}
+	u := &Unit{cfg: cfg, log: cfg.Logger, logs: logs{unlogged: cfg.Unlogged}}
 	u.debts = debts{
 		node: cfg.Node, service: cfg.Service, root: cfg.Root, boot: cfg.Boot, store: debtsFile(cfg),
 		log: cfg.Logger, busy: make(chan struct{}, 1),

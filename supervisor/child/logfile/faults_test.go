@@ -58,7 +58,8 @@ func TestFullDiskIsSurvived(t *testing.T) {
 	ballast := filepath.Join(dir, "ballast")
 	must.OK(t, os.WriteFile(ballast, make([]byte, 128<<10), 0o600))
 	path := filepath.Join(dir, "app.log")
-	l, end := running(t, Config{Path: path, MaxSize: 1 << 30, Keep: 3})
+	fault := make(chan error, 100)
+	l, end := running(t, Config{Path: path, MaxSize: 1 << 30, Keep: 3, Failing: func(err error) { fault <- err }})
 	const lines = 400_000 // about 14 MB: more than the disk, the pipe and the memory together
 	began := time.Now()
 	numbered(t, l, lines)
@@ -81,6 +82,9 @@ func TestFullDiskIsSurvived(t *testing.T) {
 	say(t, l, "afterwards\n")
 	end()
 	text := content(t, path)
+	if first, last := <-fault, <-fault; !errors.Is(first, unix.ENOSPC) || last != nil || len(fault) > 0 {
+		t.Errorf("told is %v, %v, and %d more", first, last, len(fault))
+	}
 	if !strings.HasSuffix(text, "device\nafterwards\n") || l.Fault() != nil {
 		t.Errorf("it ends with %q; %v", text[len(text)-100:], l.Fault())
 	}

@@ -37,6 +37,7 @@ type Config struct {
 	Who     safefile.Who  // whose program it is
 	Drain   time.Duration // for the end of the output, and for writing it down, once Run's context has ended; default 2s
 	Logger  hclog.Logger
+	Failing func(err error) // is told why nothing can be written, and nil once something can; nil: nobody asks
 }
 
 const (
@@ -53,6 +54,7 @@ const (
 type Log struct {
 	drain     time.Duration
 	log       hclog.Logger
+	told      func(error)
 	r, w      *os.File
 	queue     *queue
 	file      *file
@@ -152,7 +154,13 @@ func prepare(cfg Config) (*Log, error) {
 	if cfg.Drain <= 0 {
 		cfg.Drain = 2 * time.Second
 	}
-	l := &Log{drain: cfg.Drain, log: cfg.Logger, queue: newQueue(queueSize), over: make(chan struct{}), parted: make(chan struct{})}
+	if cfg.Failing == nil {
+		cfg.Failing = func(error) {}
+	}
+	l := &Log{
+		drain: cfg.Drain, log: cfg.Logger, told: cfg.Failing, queue: newQueue(queueSize),
+		over: make(chan struct{}), parted: make(chan struct{}),
+	}
 	l.file = newFile(cfg)
 	err := l.file.open()
 	if errors.Is(err, ErrNotFile) {
@@ -357,6 +365,9 @@ func (l *Log) failing(err error) {
 	}
 	was := l.Fault()
 	l.queue.failing(err)
+	if (was == nil) != (err == nil) {
+		l.told(err)
+	}
 	switch {
 	case was == nil && err != nil:
 		l.log.Warn("cannot write a log; the program keeps running", "file", l.file.path, "error", err)

@@ -30,29 +30,44 @@ var leftBehind sync.Once
 // a runtime directory of our own that is the one for temporary files itself: of a folder's name in it that can be guessed somebody
 // else may be the owner.
 func DefaultDir() string {
-	if dir := os.Getenv(keyfile.RunVariable); usable(dir) {
+	if dir := os.Getenv(keyfile.RunVariable); unusable(dir) == nil {
 		return dir
 	}
 	if os.Geteuid() == 0 {
 		return "/run/understudy"
 	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); usable(dir) {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); unusable(dir) == nil {
 		return filepath.Join(dir, "understudy")
 	}
 	return tempDir()
 }
 
-// usable reports whether a folder that the environment names is ours: su leaves that of another user.
-func usable(dir string) bool {
-	return filepath.IsAbs(dir) && ours(dir) && unix.Access(dir, unix.W_OK|unix.X_OK) == nil
+// Ignored is why the folder that UNDERSTUDY_RUN_DIR names is not used; empty: it is, or none is named.
+func Ignored() string {
+	dir := os.Getenv(keyfile.RunVariable)
+	if dir == "" || unusable(dir) == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: %v; %s is used", keyfile.RunVariable, unusable(dir), DefaultDir())
 }
 
-func ours(dir string) bool {
-	folder, err := keyfile.Folder(dir, true)
-	if err == nil {
-		_ = folder.Close()
+// unusable is why a folder that the environment names is not taken: su leaves that of another user.
+func unusable(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("%q is not an absolute path: name a folder of this user", dir)
 	}
-	return err == nil
+	folder, err := keyfile.Folder(dir, true)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no %s: mkdir -m 700 %s", dir, dir)
+	case err != nil:
+		return err
+	}
+	_ = folder.Close()
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("cannot write to %s: %w: name another folder", dir, err)
+	}
+	return nil
 }
 
 func tempDir() string {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/keyfile"
 	"understudy/supervisor/testbed/must"
 )
 
@@ -215,3 +216,22 @@ func TestFloodOfTheProgramItselfIsReadInSmallParts(t *testing.T) {
 }
 
 var unixEpoch = time.Unix(1, 0)
+
+// Nobody is left to think that a folder is used which is not.
+func TestAFolderThatIsNotUsedIsTold(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	must.OK(t, os.WriteFile(file, nil, 0o600))
+	for named, want := range map[string]string{
+		"": "", dir: "", file: file + " is not a directory: remove it; ", "run": `"run" is not an absolute path: name a folder of this user; `,
+		dir + "/none": "there is no " + dir + "/none: mkdir -m 700 " + dir + "/none; ",
+	} {
+		t.Setenv(keyfile.RunVariable, named)
+		if want != "" {
+			want = keyfile.RunVariable + ": " + want + DefaultDir() + " is used"
+		}
+		if got := Ignored(); got != want {
+			t.Errorf("%q: %q", named, got)
+		}
+	}
+}

@@ -26,6 +26,7 @@ function story(s) {
   if (s.stopped && !s.active) return ['warn', s.order];
   if (s.paused && !s.active) return ['bad', 'DOWN, automatic takeovers are off: ' + s.order];
   if (s.fencing) return ['bad', s.fencing.by ? s.fencing.by + ' takes over from ' + (s.fencing.node || 'an unknown node') : 'DOWN, the program may still run on ' + (s.fencing.node || 'an unknown node')];
+  if (s.ran_once) return [s.faults.length ? 'bad' : 'good', s.ran_once.node + ' ran it once: ' + (s.ran_once.exit || 'it ended')];
   if (!where) return ['bad', s.lock ? s.lock + ' takes over' : 'no node is active'];
   const tone = m && ill(m) || (s.faults || []).some(f => f.level === 'fault') ? 'bad' : '';
   if (s.paused) return [tone || 'warn', where + ', ' + s.order];
@@ -39,7 +40,7 @@ const alone = s => !!s.active && !s.paused && !s.members.some(m => m.node !== s.
 
 // matches tells whether one node's part of a service has all the words.
 function matches(s, tone, words) {
-  const all = [s.service, s.paused ? wire.paused : '', s.active ? '' : 'down', tone === 'bad' ? 'trouble' : ''].join(' ');
+  const all = [s.service, s.paused ? wire.paused : '', s.active || s.ran_once ? '' : 'down', tone === 'bad' ? 'trouble' : ''].join(' ');
   const parts = s.members.map(m => [m.node, m.host, m.role, m.health, m.drained ? 'drained' : ''].join(' '));
   if (s.fencing && s.fencing.node) parts.push(s.fencing.node);
   return (parts.length ? parts : ['']).some(part => { const text = (all + ' ' + part).toLowerCase(); return words.every(w => text.includes(w)); });
