@@ -102,7 +102,7 @@ func (f *follower) state(ctx context.Context) string {
 func (f *follower) reload(ctx context.Context, asked bool) {
 	r := config.Read(f.flags.cluster.Config, f.flags.node)
 	f.newest = r.Files
-	l, err := f.flags.settle(f.cmd, r, lookPatience)
+	l, err := f.flags.settle(f.cmd, r)
 	if l.looked != nil {
 		f.looked = l.looked
 	}
