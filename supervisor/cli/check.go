@@ -194,8 +194,8 @@ func (f *checkFlags) ensemble(ctx context.Context, out io.Writer, named string) 
 	}
 	looked := lookAt(ctx, c, true)
 	if f.asJSON {
-		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{}, Notes: noteExposure(c.ZooKeeper),
-			ZooKeeper: looked}
+		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{},
+			Notes: noteExposure(c.ZooKeeper), ZooKeeper: looked}
 		if err := writeJSON(out, v); err != nil {
 			return err
 		}
