@@ -268,6 +268,12 @@ func (s *Session) reconnect(ctx context.Context) error {
 // Newest is the newest change of ZooKeeper's data that this session has seen.
 func (s *Session) Newest() int64 { return s.dialer.seen.Load() }
 
+// HasService reports whether there is anything of a service.
+func (s *Session) HasService(ctx context.Context, service string) (bool, error) {
+	v, err := s.exists(ctx, Paths{Root: s.cfg.Root, Service: service}.Dir())
+	return v.exists, err
+}
+
 // outgrowing is how many writes are under way at once.
 const outgrowing = 64
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/service"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
 )
 
 // Neighbours are the other supervisors of this machine that have the same node, root and service, and so the same files. Those of the same
@@ -24,6 +27,7 @@ type Neighbours struct {
 	cfg    Config
 	log    hclog.Logger
 	places map[string]func() // of this supervisor, and how to leave them. Only one goroutine at a time uses it
+	reach  wait.Reach        // of dropForgotten
 }
 
 // NewNeighbours are those on a real machine.
@@ -89,4 +93,23 @@ func (n *Neighbours) leave() {
 			leave()
 		}
 	}
+}
+
+// Unfound is a file in one of the folders that a supervisor of this node has left for a service, under this root and another
+// zookeeper.name; "": there is none. One that runs now is not meant.
+func Unfound(cfg Config, name string, folders ...string) string {
+	root, ours := ClusterName(cfg.Root, ""), ClusterOf(cfg)
+	for _, dir := range append([]string{notify.DefaultDir(), unit.LastingFolder()}, folders...) {
+		found, _ := filepath.Glob(filepath.Join(dir, fileOf(cfg.Node, name, root)+"*.*")) // the pattern is well formed
+		for _, path := range found {
+			service, rest, _ := strings.Cut(filepath.Base(path), ".")
+			cluster, kind, _ := strings.Cut(rest, ".")
+			of, _, _ := strings.Cut(cluster, "-")
+			held := keyfile.Store{Dir: notify.DefaultDir(), Name: service + "." + cluster + heldFile}
+			if of == root && cluster != ours && slices.Contains([]string{"undo", "known", "copy"}, kind) && !held.Held() {
+				return path
+			}
+		}
+	}
+	return ""
 }

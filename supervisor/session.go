@@ -155,6 +155,9 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { t.Gate.Keep(keeping) })
 	wg.Go(func() { t.KeepKnown(keeping, s.roster.standing, s.cfg.Observer.Nodes) })
+	if t.Epoch == 1 && s.cfg.Neighbours != nil {
+		s.roster.closing.Go(func() { s.cfg.Neighbours.dropForgotten(keeping, s.roster.names, t.HasService) })
+	}
 	if s.cfg.Stuck != nil {
 		wg.Go(func() {
 			deciding := func() []decider { return s.deciding(t.Over()) }

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"understudy/supervisor"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
@@ -198,8 +199,8 @@ func (f *checkFlags) ensemble(ctx context.Context, out io.Writer, named string) 
 	}
 	looked := lookAt(ctx, c, true)
 	if f.asJSON {
-		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{}, Notes: noteExposure(c.ZooKeeper),
-			ZooKeeper: looked}
+		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{},
+			Notes: noteExposure(c.ZooKeeper), ZooKeeper: looked}
 		if err := writeJSON(out, v); err != nil {
 			return err
 		}
@@ -247,6 +248,20 @@ func (f *checkFlags) notes(r config.LoadResult) []string {
 	if all := r.Nodes(); f.node != "" && len(all) > 0 && !slices.Contains(all, f.node) { // it may be misspelt
 		notes = append(notes, fmt.Sprintf("--node: the file does not name %s, but %s%s", f.node, strings.Join(all, ", "),
 			config.DidYouMean(f.node, all)))
+	}
+	if f.elsewhere {
+		return notes
+	}
+	here := supervisor.Config{Node: c.Node, Root: c.ZooKeeper.Root, Cluster: c.ZooKeeper.Name}
+	for _, name := range c.ServiceNames() {
+		var dirs []string
+		if r := c.Services[name].Replicated; r != nil {
+			dirs = append(dirs, r.StateDir)
+		}
+		if file := supervisor.Unfound(here, name, dirs...); file != "" {
+			notes = append(notes, fmt.Sprintf("zookeeper.name: %s was left on this host for %s under another name, "+
+				"and is not found under this one", file, name))
+		}
 	}
 	return notes
 }

@@ -9,8 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
 
+	"understudy/supervisor"
 	"understudy/supervisor/config"
+	"understudy/supervisor/keyfile"
+	"understudy/supervisor/service"
 	"understudy/supervisor/testbed/must"
 )
 
@@ -224,5 +228,29 @@ func TestCheckFailsWhereRunWould(t *testing.T) {
 		if code, _, errs := says(t, "run", "--node", "n", "--config", file); code != 2 || !strings.Contains(errs, file+at+gone+": no such file or directory") {
 			t.Errorf("%s: run ends with %d: %s", keys, code, errs)
 		}
+	}
+}
+
+// Whoever gives zookeeper.name, or takes it away, is told what the next supervisor would not find.
+func TestCheckNamesWhatIsNotFoundUnderAnotherName(t *testing.T) {
+	t.Setenv(keyfile.RunVariable, t.TempDir())
+	file := filepath.Join(t.TempDir(), "u.yaml")
+	check := func(name string) string {
+		t.Helper()
+		text := "node: n\nzookeeper: {servers: [zk1], root: /r" + name + ", trusted_network: true}\nservices:\n  s: {command: /bin/true}\n  other: {command: /bin/true}\n"
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
+		_, out, _ := says(t, "check", "--config", file)
+		return out
+	}
+	left := supervisor.Config{Node: "n", Root: "/r", Servers: []string{"zk1:2181"}, Cluster: "one", Logger: hclog.NewNullLogger()}
+	supervisor.NewMemory(left).Save("s", service.Known{Token: 7})
+	if out := check(", name: one"); out != "ok: 2 services in 1 file\n" {
+		t.Errorf("the same name: %q", out)
+	}
+	if out := check(", name: two"); strings.Count(out, "note: zookeeper.name: ") != 1 || !strings.Contains(out, "was left on this host for s ") {
+		t.Errorf("another name: %q", out)
+	}
+	if out := check(""); strings.Count(out, "note: zookeeper.name: ") != 1 {
+		t.Errorf("no name: %q", out)
 	}
 }

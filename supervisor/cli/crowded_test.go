@@ -44,7 +44,7 @@ func TestTooFewOpenFilesAreTold(t *testing.T) {
 		cmd := &cobra.Command{}
 		flags.register(cmd)
 		flags.cluster.Config = file
-		l, err := flags.file(cmd, false)
+		l, err := flags.file(cmd)
 		if err != nil || strings.Contains(fmt.Sprint(l.warnings), told) != want {
 			t.Errorf("a start warns, with %d services, of %v, %v", services, l.warnings, err)
 		}

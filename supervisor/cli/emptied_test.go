@@ -65,7 +65,7 @@ func TestAnEmptiedFileStopsNothing(t *testing.T) {
 			cmd := &cobra.Command{}
 			flags.register(cmd)
 			flags.cluster.Config = filepath.Join(dir, "u.yaml")
-			l, err := flags.file(cmd, false)
+			l, err := flags.file(cmd)
 			must.OK(t, err)
 			changes := make(chan supervisor.Change, 1)
 			f := &follower{flags: &flags, cmd: cmd, log: hclog.NewNullLogger(), changes: changes, first: l.Config, last: l.Config}

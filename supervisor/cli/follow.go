@@ -184,7 +184,7 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		}
 		r = config.Read(f.flags.cluster.Config, f.flags.node)
 	}
-	l, err := f.flags.settle(f.cmd, r, lookPatience)
+	l, err := f.flags.settle(f.cmd, r)
 	if l.looked != nil {
 		f.looked = l.looked
 	}

@@ -31,7 +31,7 @@ func TestALogBesideTheConfigDoesNotHaveItRead(t *testing.T) {
 	cmd := &cobra.Command{}
 	flags.register(cmd)
 	flags.cluster.Config = file
-	l, err := flags.file(cmd, false)
+	l, err := flags.file(cmd)
 	must.OK(t, err)
 	changes := make(chan supervisor.Change, 1)
 	f := &follower{flags: &flags, cmd: cmd, log: hclog.NewNullLogger(), changes: changes, first: l.Config, last: l.Config, sum: l.sum, files: l.files, looked: l.looked}

@@ -87,7 +87,7 @@ func goesOnCommand() *cobra.Command {
 			}
 			var p handoff.Offer
 			again := runCommandWith(func(f *runFlags, cmd *cobra.Command, args []string) error {
-				c, err := f.load(cmd, args, false)
+				c, err := f.load(cmd, args)
 				if err != nil {
 					return err
 				}

@@ -24,11 +24,8 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// How long it may take to look who can change the files that a config names. What takes over was tried before, with all the time.
-const (
-	lookPatience = 10 * time.Second
-	lookBriefly  = 300 * time.Millisecond
-)
+// lookPatience is how long it may take to look who can change the files that a config names.
+const lookPatience = 10 * time.Second
 
 func runCommand(version string) *cobra.Command {
 	return runCommandWith(func(f *runFlags, cmd *cobra.Command, args []string) error { return f.run(cmd, version, args) })
@@ -62,8 +59,8 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	if err != nil {
 		return err
 	}
-	next.KeepEnviron()                           // without what was handed over
-	l, err := f.load(cmd, args, handover != nil) // programs run, whose leases end if this takes long
+	next.KeepEnviron() // without what was handed over
+	l, err := f.load(cmd, args)
 	if err != nil {
 		startedBy(hclog.NewNullLogger()).refused(err)
 		return err

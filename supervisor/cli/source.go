@@ -101,10 +101,10 @@ func (f *commandFlags) register() {
 		"where the agent listens; each supervisor of a host needs a port of its own")
 }
 
-// load makes one Config, of the file or of the flags. In a hurry it does not take long to look who can change the files.
-func (f *runFlags) load(cmd *cobra.Command, args []string, hurry bool) (loaded, error) {
+// load makes one Config, of the file or of the flags.
+func (f *runFlags) load(cmd *cobra.Command, args []string) (loaded, error) {
 	if len(args) == 0 {
-		return f.file(cmd, hurry)
+		return f.file(cmd)
 	}
 	if i := slices.Index(args, "--"); i > 0 && cmd.ArgsLenAtDash() < 0 { // as in: run --zk zk1 zk2 -- COMMAND
 		return loaded{}, usage("unexpected %q before `--`: the command follows `--`, and commas separate servers", args[0])
@@ -115,7 +115,7 @@ func (f *runFlags) load(cmd *cobra.Command, args []string, hurry bool) (loaded, 
 	return f.single(args)
 }
 
-func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
+func (f *runFlags) file(cmd *cobra.Command) (loaded, error) {
 	if cmd.ArgsLenAtDash() >= 0 {
 		return loaded{}, usage("no COMMAND follows `--`")
 	}
@@ -139,17 +139,13 @@ func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
 	default:
 		return loaded{}, usage("--%s goes with a COMMAND; in a config file it is a key", given)
 	}
-	patience := lookPatience
-	if hurry {
-		patience = lookBriefly
-	}
-	if f.node != "" {
+	if f.node != "" || cmd.Flags().Changed("node") {
 		if why := config.NodeNameFault(f.node); why != "" {
 			return loaded{}, usage("--node: %s", why)
 		}
 	}
 	r := config.Read(f.cluster.Config, f.node)
-	l, err := f.settle(cmd, r, patience)
+	l, err := f.settle(cmd, r)
 	if faults, ok := errors.AsType[config.Faults](err); ok {
 		err = usageError{faults}
 	}
@@ -168,8 +164,8 @@ func (f *runFlags) configFile() string {
 }
 
 // settle puts the flags that go with a file over what it says, and refuses what cannot be run here.
-func (f *runFlags) settle(cmd *cobra.Command, r config.LoadResult, patience time.Duration) (loaded, error) {
-	warnings, refused, looked := r.Dangers(patience)
+func (f *runFlags) settle(cmd *cobra.Command, r config.LoadResult) (loaded, error) {
+	warnings, refused, looked := r.Dangers(lookPatience)
 	r = r.Refused(refused)
 	if r.Config != nil {
 		warnings = append(warnings, crowded(r)...)

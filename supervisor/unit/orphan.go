@@ -123,6 +123,26 @@ func (n Note) load(store Notes) (left debtFile, err error) {
 	return left, nil
 }
 
+// Forget removes the file of debts of a service, if none is left.
+func (n Note) Forget(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	store := n.Store()
+	release, err := store.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	left, err := n.load(store)
+	if err != nil {
+		return err
+	}
+	if len(left.Debts) > 0 {
+		return errors.New("something is not undone")
+	}
+	return store.Save(nil, false)
+}
+
 // Undoing is how long undoing all debts may take.
 func (n Note) Undoing(store Notes) (d time.Duration) {
 	left, _ := n.load(store) // what cannot be read is not undone

@@ -13,13 +13,12 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 const (
@@ -68,7 +67,7 @@ func (c *clerk) order(w http.ResponseWriter, r *http.Request) {
 		kind = aNode
 	}
 	name := r.PathValue(kind)
-	if !isName(name) { // it would be in the log
+	if !printable.IsName(name) { // it would be in the log
 		refuse(w, http.StatusNotFound, "that is not a "+kind+" name")
 		return
 	}
@@ -102,13 +101,6 @@ func (c *clerk) order(w http.ResponseWriter, r *http.Request) {
 	} else {
 		answer(w, http.StatusOK, got.answer)
 	}
-}
-
-// isName tells whether a service or node can have such a name.
-func isName(name string) bool {
-	const longest = 128
-	return name != "" && len(name) <= longest && name[0] != '.' && utf8.ValidString(name) &&
-		!strings.ContainsFunc(name, func(r rune) bool { return r == '/' || !unicode.IsPrint(r) })
 }
 
 // parseRequest reads a body. It refuses unknown keys: they may be the ones that matter to their author.
