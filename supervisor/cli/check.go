@@ -173,11 +173,7 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 				fmt.Fprintln(out, "warning: there are no services: nothing runs with this file, "+
 					"and a supervisor that has services keeps its previous config")
 			}
-			but := ""
-			if n := len(warnings); n > 0 {
-				but = ", with " + count(n, "warning")
-			}
-			fmt.Fprintf(out, "ok: %s in %s%s\n", count(len(r.Config.Services), "service"), count(len(r.Files.Config), "file"), but)
+			fmt.Fprintf(out, "ok: %s in %s\n", count(len(r.Config.Services), "service"), count(len(r.Files.Config), "file"))
 			for _, note := range f.notes(r) {
 				fmt.Fprintln(out, "note:", note)
 			}

@@ -52,6 +52,9 @@ func logsCommand() *cobra.Command {
 }
 
 func (f *logsFlags) show(ctx context.Context, service string) error {
+	if f.lines < 0 {
+		return usage("--lines must not be negative")
+	}
 	if absentFile(f.Config) && f.set != nil && !f.set.Changed("config") {
 		where, asking := "", f.clusterFlags
 		asking.Config = ""
@@ -60,9 +63,6 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 		}
 		return usage("%s%s does not exist, and without a config the output is in the supervisor's own log: "+
 			"see `journalctl`, `docker logs` or `kubectl logs`", where, f.Config)
-	}
-	if f.lines < 0 {
-		return usage("--lines must not be negative")
 	}
 	c, err := f.read()
 	if err != nil {

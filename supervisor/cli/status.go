@@ -32,9 +32,9 @@ func statusCommand() *cobra.Command {
 		Long: "Shows who is active and who stands by, since when and how well, and for each problem the command that helps.\n" +
 			"It reads everything from ZooKeeper, so it works on any machine that reaches the servers. Of a config file it\n" +
 			"needs only the zookeeper: part.\n\n" +
-			"With --check the exit code is 0 if each service is active and well, or has run once with success, 4 if one is active but unhealthy, 5 if one\n" +
-			"is active nowhere, 6 if one is paused or active on a drained node, 7 if one is well but no node could take it over.\n" +
-			"Of several, the first of 5, 4, 7, 6.",
+			"With --check the exit code is 0 if each service is active and well, or has run once with success, " +
+			"4 if one is active but unhealthy, 5 if one is active nowhere, 6 if one is paused or active on a drained node, " +
+			"7 if one is well but no node could take it over. Of several, the first of 5, 4, 7, 6.",
 		Example: "  understudy status --zk zk1,zk2,zk3\n" +
 			"  understudy status db --config /etc/understudy/understudy.yaml --json\n" +
 			"  understudy status --check db    # for scripts and monitoring",

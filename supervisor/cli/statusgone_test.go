@@ -125,3 +125,26 @@ func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
 		}
 	}
 }
+
+// A job that has run is no missing node's fault, and its outcome is in the table.
+func TestAJobThatHasRunIsShownWithItsOutcome(t *testing.T) {
+	s := control.Status{}
+	for _, exit := range []string{"exit code 0", "exit code 3"} {
+		v := control.ServiceStatus{Service: "job", Ran: &control.HistoryEntry{Node: "n1", End: at(time.Minute), Exit: exit}}
+		v.Problems = control.Problems(v, now)
+		s.Services = append(s.Services, v)
+	}
+	var b, check bytes.Buffer
+	must.OK(t, writeStatus(&b, paper{screen: screen{width: 80}, flags: []string{"--zk z"}}, s, now))
+	for _, want := range []string{"exit code 0", "exit code 3", "n1    done", "n1 ran it once, and it failed: exit code 3.", "2 services: 1 unhealthy, 1 done."} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if err := checkStatus(&check, s, now); !errors.Is(err, exitStatus(4)) || strings.Contains(b.String(), "DOWN") {
+		t.Errorf("%v: %s", err, check.String())
+	}
+	if err := checkStatus(&check, control.Status{Services: s.Services[:1]}, now); err != nil {
+		t.Errorf("done: %v", err)
+	}
+}

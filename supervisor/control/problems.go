@@ -149,7 +149,8 @@ func whole(v ServiceStatus) (problems []Problem) {
 		add(Fault, "DOWN: no node can run it now.", "", Remedy{})
 	case v.Active == "" && v.Ran != nil:
 		if v.Ran.Exit != "" && v.Ran.Exit != succeeded {
-			add(Fault, v.Ran.Node+" ran it once, and it failed: "+v.Ran.Exit+".", "To remove it from this list:", remedy("understudy forget", "", v.Service))
+			add(Fault, v.Ran.Node+" ran it once, and it failed: "+v.Ran.Exit+".", "To remove it from this list:",
+				remedy("understudy forget", "", v.Service))
 		}
 	case v.Active == "":
 		add(Fault, "DOWN: no supervisor that has this service in its config is connected.",

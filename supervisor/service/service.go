@@ -76,7 +76,7 @@ func New(node *LocalNode, conf Conf) *Service {
 	of := unit.Config{
 		Service: conf.Name, Node: node.Self.Node, Root: node.Root, Boot: node.Self.Boot, Cluster: node.Cluster, Logger: node.Logger,
 		Hurry: node.Hurry, Commands: node.Commands,
-		Unlogged: func(why error) { v.view.wellness.losesOutput(why) },
+		Unlogged: func(why string) { v.view.wellness.losesOutput(why) },
 	}
 	if node.Notes != nil {
 		of.Notes = node.Notes(conf.Name)

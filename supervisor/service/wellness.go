@@ -63,14 +63,8 @@ func (w *wellness) cutOff(why string) {
 	}
 }
 
-// losesOutput notes why output is lost; nil: it is not.
-func (w *wellness) losesOutput(why error) {
-	w.change(func() {
-		if w.unlogged = ""; why != nil {
-			w.unlogged = why.Error()
-		}
-	})
-}
+// losesOutput notes why output is lost.
+func (w *wellness) losesOutput(why string) { w.change(func() { w.unlogged = why }) }
 
 func (w *wellness) output() (lost string) {
 	w.mu.Lock()

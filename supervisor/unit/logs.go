@@ -21,7 +21,7 @@ type logs struct {
 	ends  map[string]context.CancelFunc // end the waiting for previous programs' output
 	wg    sync.WaitGroup
 
-	unlogged func(why error) // as Config.Unlogged; nil: nobody asks
+	unlogged func(why string) // as Config.Unlogged; nil: nobody asks
 }
 
 // open returns the file; programs write to it until close.
@@ -44,11 +44,12 @@ func (l *logs) openWith(
 		return f, nil
 	}
 	failing := func(err error) {
-		if err != nil {
-			err = fmt.Errorf("%s: %w", conf.File, err)
-		}
-		if l.unlogged != nil {
-			l.unlogged(err)
+		switch {
+		case l.unlogged == nil:
+		case err != nil:
+			l.unlogged(conf.File + ": " + err.Error())
+		default:
+			l.unlogged("")
 		}
 	}
 	f, err := wait.Reached(ctx, reach, func() (*logfile.Log, error) {

@@ -22,10 +22,10 @@ type Config struct {
 	Boot     string // of this machine
 	Cluster  string // tells one cluster's files on this machine from another's
 	Logger   hclog.Logger
-	Hurry    <-chan struct{} // closed when a stop must be quick: programs are killed, not asked
-	Commands *Commands       // for commands outside any session
-	Notes    Notes           // nil: a file
-	Unlogged func(why error) // is told why output is lost, and nil once it is not; nil: nobody asks
+	Hurry    <-chan struct{}  // closed when a stop must be quick: programs are killed, not asked
+	Commands *Commands        // for commands outside any session
+	Notes    Notes            // nil: a file
+	Unlogged func(why string) // is told why output is lost, and "" once it is not; nil: nobody asks
 }
 
 // Unit is the part of a service's programs that outlives a run: their log files and debts.

@@ -48,7 +48,7 @@ func TestCommandLines(t *testing.T) {
 		{"status --timeout 2s --config TLS", 3, []string{"TLS with ZK: it hung up (is this the secure port?)", "is TLS right?"}},
 		{"status --root /other --zk ZK", 0, []string{"Nothing of Understudy is below /other on ZK."}},
 		{"logs a --zk ZK", 2, []string{"without a config the output is in the supervisor's own log: see `journalctl`, `docker logs` or `kubectl logs`"}},
-		{"logs a --config CONFIG", noFile, []string{"main has no log file, its output goes where the supervisor's own goes: `journalctl -t a -n 100` under systemd"}},
+		{"logs a --config CONFIG", noFile, []string{"a has no log file, its output goes where the supervisor's own goes: `journalctl -t a -n 100` under systemd"}},
 		{"sweep", 1, []string{"use this in ExecStopPost= of a unit with Delegate=yes"}},
 	} {
 		put := strings.NewReplacer("ZK", zk, "CONFIG", file, "SILENT", silent, "PAGE", page, "TLS", tls)
@@ -87,7 +87,7 @@ func TestCommandLines(t *testing.T) {
 	unnamed := write(t, "unnamed.yaml", fmt.Sprintf("zookeeper: {servers: [%q], trusted_network: true}\n%s", zk, sleeps))
 	kit.Until(t, kit.Soon, "ZooKeeper answers quickly", func() bool { // else logs does not wait for it
 		got := runs(t, "logs", "a", "--config", unnamed)
-		got.wants(t, "logs of a node with another name than its host", noFile, "main has no log file, its output goes where the supervisor's own goes")
+		got.wants(t, "logs of a node with another name than its host", noFile, "a has no log file, its output goes where the supervisor's own goes")
 		return all(got.flat(), []string{"a is active on n1 now, another node of this host: name its config with --config if it is not " + unnamed})
 	})
 
