@@ -496,7 +496,7 @@ proctype nemesis(byte n) {
 	:: d_step { cut[n] -> cut[n] = 0 }
 	:: d_step { faults > 0 && lock == ME -> faults--; lock = 0; TELL(strike, n, 0) }	/* an operator deletes the lock by hand */
 #ifndef TRUSTED
-	:: d_step { faults > 0 && session[n] -> faults--; TELL(meddle, n, 0); overSession() }	/* a stranger closes the session: P3 cannot hold */
+	:: d_step { faults > 0 && session[n] -> faults--; TELL(meddle, n, 0); overSession() } /* a stranger does: P3 cannot hold */
 #endif
 	:: d_step { faults > 0 && crumb == ME && sworn(n) ->	/* `understudy fence confirm` */
 		faults--; crumb = 0; version = 0; ofSession = 0; ofTree = 0; TELL(confirm, n, 0) }

@@ -28,7 +28,9 @@ type Play struct {
 // NewPlay is a service of its own, below a root of its own.
 func NewPlay(tb testing.TB, s *Stage, name string, o Options, words ...string) *Play {
 	tb.Helper()
-	p := &Play{Stage: s, Accounts: NewAccounts(tb, s.Lab), Cluster: Look(tb, s.Servers, "/e2e-"+name), Options: o, stood: Stood(tb), wipes: s.ZK.Wipes()}
+	p := &Play{
+		Stage: s, Accounts: NewAccounts(tb, s.Lab), Cluster: Look(tb, s.Servers, "/e2e-"+name), Options: o, stood: Stood(tb), wipes: s.ZK.Wipes(),
+	}
 	p.Options.ZK, p.Options.Root, p.Options.Service, p.Options.Child = s.Servers, "/e2e-"+name, name, p.Child(words...)
 	return p
 }

@@ -55,7 +55,9 @@ func logged(t *testing.T, records ...[]byte) (dir string) {
 func TestLogsAreReadAsServersWriteThem(t *testing.T) {
 	create := encoded(header{7, 1, 1, 1000, 1}, created{"/a", []byte("x"), jute.WorldACL(31), false, 1})
 	multi := encoded(header{7, 2, 2, 1001, 14}, []part{
-		{13, encoded(jute.PathVersion{Path: "/a", Version: 1})}, {5, encoded(jute.SetData{Path: "/a", Data: []byte("y"), Version: 1})}, {2, encoded("/b")},
+		{13, encoded(jute.PathVersion{Path: "/a", Version: 1})},
+		{5, encoded(jute.SetData{Path: "/a", Data: []byte("y"), Version: 1})},
+		{2, encoded("/b")},
 	})
 	failed := encoded(header{7, 3, 3, 1002, 14}, []part{{2, encoded("/a")}, {-1, encoded(int32(-101))}})
 	refused := encoded(header{7, 4, 4, 1003, -1}, int32(-101))

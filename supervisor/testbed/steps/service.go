@@ -216,7 +216,7 @@ func (s *service) vacate(c *change) error {
 	case s.beats[holder.node] == s.lock.owner && !c.checks[election.NodesDir(s.root)+"/"+holder.node]:
 		return fmt.Errorf("the beat of %s is not checked", holder.node)
 	case still < holder.lease:
-		return fmt.Errorf("the beat of %s stood still for %v, and the lease is %v", holder.node, still.Round(time.Millisecond), holder.lease)
+		return fmt.Errorf("the beat of %s stood still for %v, its lease is %v", holder.node, still.Round(time.Millisecond), holder.lease)
 	}
 	return nil
 }
@@ -235,7 +235,8 @@ func (s *service) removal(c *change) error {
 		return fmt.Errorf("%v is alive (P2)", p)
 	}
 	beat := s.beats[s.record.Node]
-	return when(!s.supervises(c.Session) && beat != 0 && s.record.Session == election.SessionName(beat), "its session is registered (sworn)")
+	registered := beat != 0 && s.record.Session == election.SessionName(beat)
+	return when(registered && !s.supervises(c.Session), "its session is registered (sworn)")
 }
 
 func (s *service) inscribe(c *change) error {
@@ -272,7 +273,8 @@ func (s *service) sign(c *change) error {
 	case c.record.Token != token:
 		return fmt.Errorf("the record gives token %d in place of %d", c.record.Token, token)
 	}
-	return when(c.record.Name != s.record.Name || c.record.Node != s.record.Node, "the record gives %s and %q", c.record.Node, c.record.Name)
+	same := c.record.Name == s.record.Name && c.record.Node == s.record.Node
+	return when(!same, "the record gives %s and the name %q", c.record.Node, c.record.Name)
 }
 
 // apply has the change take effect, whether or not it is a step.

@@ -1,8 +1,8 @@
 // Package steps accepts what happens in ZooKeeper, and with the programs of a service, if each of it is a step of docs/model: of
-// failover.pml, of succession.pml where a lock is vacated, of names.pml where a transaction has to check a name, and of failsafe.pml where
-// a lock is taken again. It is given each transaction that was committed, as the simulation's servers tell them and as the logs of real ones
-// have them, and each start and end of a program, in their order. So the product need not tell anything, and a step that it would not tell
-// of is seen as well.
+// failover.pml, of succession.pml where a lock is vacated, of names.pml where a transaction has to check a name, and of failsafe.pml
+// where a lock is taken again. It is given each transaction that was committed, as the simulation's servers tell them and as the logs of
+// real ones have them, and each start and end of a program, in their order. So the product need not tell anything, and a step that it would
+// not tell of is seen as well.
 //
 // A transaction has to check what makes it a step, even where all went well without that: a guard that is missing is seen at once, and not
 // only when it would have been needed.
@@ -71,7 +71,7 @@ type Acceptor struct {
 	beats    map[string]int64 // which session's nodes/<node> is there
 	sessions map[int64]*session
 	claimed  map[int64]string // by the token of each lock: the service
-	// Spared reports whether a program may be alive whatever the steps say: the kernel holds it, or its machine does not know time. nil: none.
+	// Spared reports whether a program may be alive whatever the steps say, as one that the kernel holds. nil: none may.
 	Spared func(Program) bool
 }
 
@@ -85,7 +85,9 @@ type session struct {
 
 // New accepts from the beginning of what is there.
 func New(root string) *Acceptor {
-	return &Acceptor{root: root, services: map[string]*service{}, beats: map[string]int64{}, sessions: map[int64]*session{}, claimed: map[int64]string{}}
+	return &Acceptor{
+		root: root, services: map[string]*service{}, beats: map[string]int64{}, sessions: map[int64]*session{}, claimed: map[int64]string{},
+	}
 }
 
 // Meddled says that a stranger may end a session, whose lease lasts.
@@ -145,7 +147,8 @@ func (a *Acceptor) Commit(t Txn) error {
 		s := a.service(name)
 		step, err := s.judge(of[name])
 		if err != nil && !t.ByHand && (a.supervises(t.Session) || len(checks) > 0) { // else it is by hand
-			all = append(all, fmt.Errorf("transaction %#x of session %s is no step: %s: %w", t.Zxid, election.SessionName(t.Session), step, err))
+			by := election.SessionName(t.Session)
+			all = append(all, fmt.Errorf("transaction %#x of session %s is no step: %s: %w", t.Zxid, by, step, err))
 		}
 		s.apply(of[name])
 	}

@@ -250,7 +250,7 @@ func TestWhatIsNoStepIsRefused(t *testing.T) {
 			_, token := s.fences()
 			s.txn(2, without(over(token), 0)...)
 		}},
-		"an inscription that does not check its claim": {"inscribe (maywrite): the name of the newest claim is not checked", func(s *story) {
+		"an inscription that does not check its claim": {"inscribe (maywrite): the name of the newest claim is not", func(s *story) {
 			_, token := s.fences()
 			s.txn(2, without(over(token), 1)...)
 		}},
