@@ -14,7 +14,7 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// version is the envelope's. It changes when an image that does not know a new field must not ignore it: that of copies, where there are any.
+// version is the envelope's. It changes when an image that does not know a new field must not ignore it, as that of copies.
 const version, versionCopies = 3, 4
 
 // Versions are those that this image goes on with.

@@ -1,23 +1,25 @@
 package handoff
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"testing"
 
-	"understudy/supervisor/replica"
 	"understudy/supervisor/service"
-	"understudy/supervisor/unit"
 )
 
 // An image that knows no copies must not go on beside programs of theirs: it refuses the envelope. One without copies it understands.
 func TestAnEnvelopeCountsTheTreesOfEachLease(t *testing.T) {
-	run := &unit.CarriedRun{}
-	plain := service.CarriedService{Name: "web", Term: &service.CarriedTerm{Run: run}}
-	follower := service.CarriedService{Name: "db", Copy: &replica.Carried{Lease: 70, Run: run}}
-	promoted := service.CarriedService{
-		Name: "queue", Term: &service.CarriedTerm{Run: run, Orders: []byte(`{}`)}, Copy: &replica.Carried{Lease: 71},
+	written := func(text string) (r service.CarriedService) {
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r
 	}
+	plain := written(`{"name": "web", "term": {"run": {}}}`)
+	follower := written(`{"name": "db", "copy": {"lease": 70, "run": {}}}`)
+	promoted := written(`{"name": "queue", "term": {"run": {}, "orders": {"tree": 1}}, "copy": {"lease": 71}}`)
 	for _, c := range []struct {
 		services []service.CarriedService
 		version  int

@@ -11,7 +11,6 @@ import (
 	"understudy/supervisor/host"
 	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
-	"understudy/supervisor/testbed/must"
 	"understudy/supervisor/unit"
 )
 
@@ -91,7 +90,9 @@ func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
 		n.Commands = unit.NewCommands(n.Guard, nil)
 	})
 	tree := &endingTree{}
-	must.OK(t, r.Copy.Find(func(json.RawMessage, *unit.CarriedRun) (host.Tree, error) { return tree, nil }))
+	if err := r.Copy.Find(func(json.RawMessage, *unit.CarriedRun) (host.Tree, error) { return tree, nil }); err != nil {
+		t.Fatal(err)
+	}
 	r.Copy.Tree = json.RawMessage(`{"tree":1}`) // its own
 	v.Remember(r)
 	for i, told := 0, reflect.ValueOf(v.mem.story); i < told.NumField(); i++ {
@@ -182,17 +183,21 @@ func TestWhatPromotesACopyIsCarriedWithItsTerm(t *testing.T) {
 	h := v.testStay(t.Context(), Session{}, tree)
 	h.term.promotion.promoteTree = orders
 	run := &unit.CarriedRun{}
-	must.OK(t, json.Unmarshal([]byte(`{"programs": [{}], "parts": [{"program": 0}]}`), run))
+	if err := json.Unmarshal([]byte(`{"programs": [{}], "parts": [{"program": 0}]}`), run); err != nil {
+		t.Fatal(err)
+	}
 	c, err := h.term.carry(election.CarriedClaim{}, run)
 	if err != nil || c.Trees() != 2 || c.Orders == nil {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	r := CarriedService{Name: "db", Term: c}
 	looked := 0
-	must.OK(t, r.Find(func(json.RawMessage) (host.Tree, bool) {
+	if err := r.Find(func(json.RawMessage) (host.Tree, bool) {
 		looked++
 		return []host.Tree{tree, orders}[looked-1], true
-	}, v.log))
+	}, v.log); err != nil {
+		t.Fatal(err)
+	}
 	v.Remember(r)
 	_ = v.Tree(c.Tree).Kill(t.Context(), "b", 8)
 	if tree.ended != 1 || orders.ended != 1 {
