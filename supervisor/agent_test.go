@@ -67,9 +67,9 @@ func handedOn(t *testing.T, s *supervisor, tree host.Tree, id json.RawMessage) *
 	t.Helper()
 	term := &service.CarriedTerm{Tree: id, Run: &unit.CarriedRun{}}
 	must.OK(t, json.Unmarshal([]byte(`{"programs": [{}], "parts": [{"program": 0}]}`), term.Run))
-	must.OK(t, term.Find(func(json.RawMessage) (host.Tree, bool) { return tree, true }, s.log))
 	v := s.roster.add(service.Conf{Name: "db"})
 	r := service.CarriedService{Name: "db", Term: term}
+	must.OK(t, r.Find(func(json.RawMessage) (host.Tree, bool) { return tree, true }, s.log))
 	r.State.Carried = true
 	v.Remember(r)
 	return v

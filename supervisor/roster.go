@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"understudy/election"
-	"understudy/supervisor/config"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/service"
@@ -35,8 +34,8 @@ func (r *roster) add(c service.Conf) *service.Service {
 }
 
 // addRemoved adds a service that is not in the config any more.
-func (r *roster) addRemoved(name string) *service.Service {
-	v := r.add(service.Conf{Name: name, Service: config.Service{Eligible: true}})
+func (r *roster) addRemoved(c service.CarriedService) *service.Service {
+	v := r.add(c.Ran())
 	v.Remove()
 	return v
 }
@@ -74,8 +73,7 @@ func unlike(a, b service.Conf) bool {
 	return (a.Replicated == nil) != (b.Replicated == nil) || (a.Warm == nil) != (b.Warm == nil)
 }
 
-// reinstate gives each service its record in the envelope. A running one that is not in the config any more is stopped as if it
-// had been removed now.
+// reinstate gives each service its record in the envelope. A running one that is not in the config any more is stopped as a removed one.
 func (r *roster) reinstate(left *handoff.Envelope) {
 	if left.Births != nil {
 		r.births = left.Births
@@ -83,14 +81,14 @@ func (r *roster) reinstate(left *handoff.Envelope) {
 	for _, c := range left.Services {
 		i := slices.IndexFunc(r.services, func(v *service.Service) bool { return v.Name() == c.Name })
 		switch {
-		case i >= 0 && c.Term != nil && r.services[i].Given().Replicated != nil: // its program runs, and was not started as a copy
-			previous := r.addRemoved(c.Name)
+		case i >= 0 && len(c.Runs()) > 0 && unlike(r.services[i].Given(), c.Ran()): // its program was started in another way
+			previous := r.addRemoved(c)
 			r.services = slices.Insert(slices.DeleteFunc(r.services, func(v *service.Service) bool { return v == previous }), i, previous)
 			previous.Remember(c)
 		case i >= 0:
 			r.services[i].Remember(c)
-		case c.Term != nil || len(c.Debts) > 0 || c.Place.Session != 0: // P6: or a place in the queue, behind which others wait
-			r.addRemoved(c.Name).Remember(c)
+		case len(c.Runs()) > 0 || len(c.Debts) > 0 || c.Place.Session != 0: // P6: or a place in the queue, behind which others wait
+			r.addRemoved(c).Remember(c)
 		default:
 			r.births[c.Name] = c.Birth
 		}
@@ -116,6 +114,9 @@ func (r *roster) arrange(
 	for _, v := range r.services {
 		stop, runs := stops[v]
 		_, ended := errs[v]
+		if !runs { // also while there is no session
+			v.ResumeCopy()
+		}
 		switch {
 		case runs && v.Removed():
 			stop(nil)

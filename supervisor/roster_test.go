@@ -6,7 +6,9 @@ import (
 	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/handoff"
+	"understudy/supervisor/replica"
 	"understudy/supervisor/service"
+	"understudy/supervisor/unit"
 )
 
 // Two services of one name would take each other's lock for their own: both have the same session.
@@ -24,16 +26,39 @@ func TestAServiceWaitsForItsNamesakeThatWasRemoved(t *testing.T) {
 	}
 }
 
-// What another image of this process has started is no copy, if the config makes the service a replicated one since: it ends first.
-func TestARunningServiceThatIsToBeReplicatedEndsFirst(t *testing.T) {
-	for _, replicated := range []*config.Replicated{nil, {}} {
-		s := small(Config{})
-		v := s.roster.add(service.Conf{Name: "db", Service: config.Service{Replicated: replicated}})
-		s.roster.add(service.Conf{Name: "web"})
-		s.roster.reinstate(&handoff.Envelope{Services: []service.CarriedService{{Name: "db", Term: &service.CarriedTerm{}}}})
-		first := s.roster.services[0]
-		if previous := replicated != nil; previous != (first != v) || previous != first.Removed() || previous != s.roster.waits(v) || !first.Carries() || previous == v.Carries() {
-			t.Errorf("replicated: %v: the first is another one: %v, removed: %v, carries: %v; it waits: %v", previous, first != v, first.Removed(), first.Carries(), s.roster.waits(v))
+// What another image of this process has started in another way than the config has it now, as a copy or not, ends first.
+func TestARunningServiceThatIsToRunInAnotherWayEndsFirst(t *testing.T) {
+	programs := &unit.CarriedRun{Programs: []config.Process{{Name: "main"}}}
+	plain := config.Service{}
+	replicated, warm := plain, plain
+	replicated.Replicated = &config.Replicated{}
+	warm.Replicated, warm.Warm = &config.Replicated{}, &config.Warm{}
+	ran := map[string]func() service.CarriedService{
+		"plain": func() service.CarriedService {
+			return service.CarriedService{Term: &service.CarriedTerm{Run: programs}}
+		},
+		"replicated": func() service.CarriedService { return service.CarriedService{Copy: &replica.Carried{Run: programs}} },
+		"warm": func() service.CarriedService {
+			return service.CarriedService{Term: &service.CarriedTerm{Run: programs}, Copy: &replica.Carried{Warm: true}}
+		},
+	}
+	for is, conf := range map[string]config.Service{"plain": plain, "replicated": replicated, "warm": warm} {
+		for was, carried := range ran {
+			s := small(Config{})
+			s.commands = treeless{}.commands()
+			v := s.roster.add(service.Conf{Name: "db", Service: conf})
+			s.roster.add(service.Conf{Name: "web"})
+			r := carried()
+			r.Name = "db"
+			s.roster.reinstate(&handoff.Envelope{Services: []service.CarriedService{r}})
+			first, previous := s.roster.services[0], was != is
+			if previous != (first != v) || previous != first.Removed() || previous != s.roster.waits(v) || first.Carries() != (r.Term != nil) || previous && v.Carries() {
+				t.Errorf("%s, was %s: the first is another one: %v, removed: %v, carries: %v; it waits: %v",
+					is, was, first != v, first.Removed(), first.Carries(), s.roster.waits(v))
+			}
+			if given := first.Given(); previous && ((given.Warm != nil) != (was == "warm") || (given.Replicated != nil) != (was != "plain")) {
+				t.Errorf("%s ends as %+v", was, given)
+			}
 		}
 	}
 }

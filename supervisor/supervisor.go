@@ -282,7 +282,7 @@ func (s *supervisor) addIndebted(services []string) {
 			continue
 		}
 		if dead, _ := s.cfg.Neighbours.join(name, true); dead {
-			s.roster.addRemoved(name)
+			s.roster.addRemoved(service.CarriedService{Name: name})
 		}
 	}
 }

@@ -128,7 +128,7 @@ type moving struct{ host.Guard }
 
 func (moving) Extend(uint64, time.Duration) error { return nil }
 
-func (moving) HandOver(_ context.Context, _ uint64, _ int, do func(json.RawMessage) error) error {
+func (moving) HandOver(_ context.Context, _ map[uint64]int, do func(json.RawMessage) error) error {
 	return do(json.RawMessage("{}"))
 }
 

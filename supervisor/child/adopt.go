@@ -34,8 +34,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	}
 	cfg.Container = c.Container
 	g := newGuard(cfg)
-	l := guard.Handover{Seq: c.Seq, Trees: c.Trees,
-		Lease: guard.HandoverLease{Number: c.Lease.Number, Ticket: c.Lease.Ticket, Deadline: c.Lease.Deadline}}
+	l := guard.Handover{Seq: c.Seq, Trees: c.Trees}
 	if c.Watchdog != nil {
 		g.watchdog.device = &device.Device{File: reexec.TakeFile(c.Watchdog.File, "watchdog"), Timeout: c.Watchdog.Timeout,
 			Permanent: c.Watchdog.Permanent}
@@ -48,12 +47,16 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 		}
 		g.guardians.at[i], l.Acked[i] = process, s.Acked
 	}
-	for _, t := range c.Lease.Trees {
-		tree, err := g.adoptTree(t)
-		if err != nil {
-			return nil, fmt.Errorf("tree %s: %w", t.ID.Name, err)
+	for _, e := range append([]carriedLease{c.Lease}, c.Others...) {
+		one := guard.HandoverLease{Number: e.Number, Ticket: e.Ticket, Deadline: e.Deadline}
+		for _, t := range e.Trees {
+			tree, err := g.adoptTree(t)
+			if err != nil {
+				return nil, fmt.Errorf("tree %s: %w", t.ID.Name, err)
+			}
+			one.Trees = append(one.Trees, tree)
 		}
-		l.Lease.Trees = append(l.Lease.Trees, tree)
+		l.Leases = append(l.Leases, one)
 	}
 	unlock := g.guardians.lock()
 	var numbers [2]uint64

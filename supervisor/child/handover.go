@@ -32,7 +32,8 @@ type carried struct {
 	Seq       uint64             `json:"seq"`
 	Trees     uint64             `json:"trees"`
 	Guardians [2]carriedGuardian `json:"guardians"`
-	Lease     carriedLease       `json:"lease"`
+	Lease     carriedLease       `json:"lease"`            // the session's, which has the lowest number
+	Others    []carriedLease     `json:"others,omitempty"` // of copies
 	Watchdog  *carriedWatchdog   `json:"watchdog,omitempty"`
 }
 
@@ -87,14 +88,14 @@ type carriedWatchdog struct {
 
 // HandOver calls do, which execs, on the thread that forked all processes. Meanwhile no process is forked, and the guardians get no
 // messages. do's argument is for AdoptGuard in the process's next image, together with descriptors that stay open over an exec.
-// HandOver returns only if do does, or without calling it; then everything is as before. It returns ErrBusy unless epoch is the only
-// lease, with so many trees.
-func (g *Guard) HandOver(ctx context.Context, epoch uint64, trees int, do func(state json.RawMessage) error) error {
+// HandOver returns only if do does, or without calling it; then everything is as before. It returns ErrBusy unless these are the only
+// leases, with so many trees each.
+func (g *Guard) HandOver(ctx context.Context, trees map[uint64]int, do func(state json.RawMessage) error) error {
 	if g.cfg.Thread == nil {
 		return errors.New("hand over: the guard does not have the main thread")
 	}
 	var failed error
-	err := g.spawner.do(ctx, func() { failed = g.handOver(epoch, trees, do) })
+	err := g.spawner.do(ctx, func() { failed = g.handOver(trees, do) })
 	err = errors.Join(err, failed)
 	if err != nil {
 		return fmt.Errorf("hand over: %w", err)
@@ -102,7 +103,7 @@ func (g *Guard) HandOver(ctx context.Context, epoch uint64, trees int, do func(s
 	return nil
 }
 
-func (g *Guard) handOver(epoch uint64, trees int, do func(state json.RawMessage) error) (err error) {
+func (g *Guard) handOver(trees map[uint64]int, do func(state json.RawMessage) error) (err error) {
 	if unix.Gettid() != unix.Getpid() {
 		return errors.New("this is not the main thread")
 	}
@@ -111,7 +112,7 @@ func (g *Guard) handOver(epoch uint64, trees int, do func(state json.RawMessage)
 	defer g.guardians.lock()()
 	h := &handing{}
 	defer h.close()
-	state, err := g.carry(h, epoch, trees)
+	state, err := g.carry(h, trees)
 	if err != nil {
 		return err
 	}
@@ -152,28 +153,35 @@ func (h *handing) duplicate(f *os.File) (int, error) {
 }
 
 // carry gathers the whole state. The caller holds mu.
-func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, error) {
+func (g *Guard) carry(h *handing, trees map[uint64]int) (json.RawMessage, error) {
 	if len(g.watchdog.turn) > 0 {
 		return nil, ErrBusy
 	}
-	l, err := g.guardians.pair.HandOver(wire.Now(), number, trees)
+	l, err := g.guardians.pair.HandOver(wire.Now(), trees)
 	if err != nil {
 		return nil, err
 	}
 	c := carried{Container: g.cfg.Container, Seq: l.Seq, Trees: l.Trees}
-	c.Lease = carriedLease{Number: number, Ticket: l.Lease.Ticket, Deadline: l.Lease.Deadline}
 	for i, s := range g.guardians.at {
 		c.Guardians[i], err = s.carry(h, l.Acked[i])
 		if err != nil {
 			return nil, err
 		}
 	}
-	for _, t := range l.Lease.Trees {
-		tree, err := t.Spec.Of.(*Tree).carry(h, t)
-		if err != nil {
-			return nil, err
+	for i, e := range l.Leases {
+		one := carriedLease{Number: e.Number, Ticket: e.Ticket, Deadline: e.Deadline}
+		for _, t := range e.Trees {
+			tree, err := t.Spec.Of.(*Tree).carry(h, t)
+			if err != nil {
+				return nil, err
+			}
+			one.Trees = append(one.Trees, tree)
 		}
-		c.Lease.Trees = append(c.Lease.Trees, tree)
+		if i == 0 {
+			c.Lease = one
+		} else {
+			c.Others = append(c.Others, one)
+		}
 	}
 	if d := g.watchdog.device; d != nil {
 		fd, err := h.duplicate(d.File)

@@ -40,7 +40,11 @@ func puppetBecomes(ctx context.Context, g *Guard, trees map[string]*Tree, last m
 }
 
 func puppetHandsOver(ctx context.Context, g *Guard, trees map[string]*Tree, last map[string]*Process, c command) error {
-	return g.HandOver(ctx, 1, len(trees), func(guard json.RawMessage) error {
+	leases := map[uint64]int{1: 0}
+	for _, t := range trees {
+		leases[t.guarded.Lease().Number]++
+	}
+	return g.HandOver(ctx, leases, func(guard json.RawMessage) error {
 		left := puppetHandover{guard, map[string]box.TreeID{}, map[string]int{}}
 		for name, t := range trees {
 			left.Trees[name] = t.ID()
@@ -131,6 +135,31 @@ func TestATreeIsHandedOverToTheNextImage(t *testing.T) {
 		}
 		p.lives()
 		p.do(command{Do: "extend", Epoch: 1, In: 300 * time.Millisecond * 3}) // earlier: it changes nothing
+		p.do(command{Do: "end", Name: "a"})
+		p.dead()
+	})
+}
+
+// A tree under a lease without a session, as a follower's, is handed over with that lease, and can move to the session's in the next image.
+func TestATreeUnderAnotherLeaseIsHandedOver(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		p := newPuppet(t, kind)
+		_, _ = p.raise(time.Minute, "echo ready; sleep 1000")
+		p.do(command{Do: "begin", Epoch: 2})
+		p.do(command{Do: "extend", Epoch: 2, In: time.Minute})
+		p.do(command{Do: "tree", Epoch: 2, Name: "copy"})
+		r := p.do(command{Do: "start", Name: "copy", Script: "sleep 1000"})
+		p.do(command{Do: "become"})
+		p.do(command{Do: "move", Name: "copy", Epoch: 1})
+		p.do(command{Do: "finish", Epoch: 2})
+		p.do(command{Do: "become"})
+		if err := unix.Kill(r.Pid, 0); err != nil {
+			t.Errorf("the program is gone: %v", err)
+		}
+		p.do(command{Do: "end", Name: "copy"})
+		if err := unix.Kill(r.Pid, 0); err == nil {
+			t.Error("the program lives")
+		}
 		p.do(command{Do: "end", Name: "a"})
 		p.dead()
 	})

@@ -259,7 +259,7 @@ func bothServe(ctx context.Context, g *Guard, trees int) error {
 	err := caughtUp(ctx, g)
 	for err == nil {
 		g.guardians.mu.Lock()
-		_, busy := g.guardians.pair.HandOver(wire.Now(), 1, trees)
+		_, busy := g.guardians.pair.HandOver(wire.Now(), map[uint64]int{1: trees})
 		changed := g.guardians.pair.Questions.Changed()
 		g.guardians.mu.Unlock()
 		if !errors.Is(busy, guard.ErrBusy) {

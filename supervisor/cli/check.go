@@ -248,6 +248,7 @@ func (f *checkFlags) notes(r config.LoadResult) []string {
 	if f.elsewhere {
 		return notes
 	}
+	c := r.Config
 	here := supervisor.Config{Node: c.Node, Root: c.ZooKeeper.Root, Cluster: c.ZooKeeper.Name}
 	for _, name := range c.ServiceNames() {
 		var dirs []string

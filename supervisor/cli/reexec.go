@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,16 +88,6 @@ func goesOnCommand() *cobra.Command {
 				c, err := f.load(cmd, args)
 				if err != nil {
 					return err
-				}
-				for _, name := range slices.Sorted(maps.Keys(c.Services)) {
-					if s := c.Services[name]; s.Replicated != nil {
-						kind := "replicated"
-						if s.Warm != nil {
-							kind = "warm"
-						}
-						return fmt.Errorf("%s is "+kind+", and copies cannot be handed over: "+
-							"restart the supervisor instead (systemctl restart understudy)", name)
-					}
 				}
 				p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, c.ZooKeeper.Name, servers(c.Config))
 				return nil

@@ -34,13 +34,12 @@ func TestReexecSaysWhomItHasNotFound(t *testing.T) {
 	}
 }
 
-// The copies of a replicated program cannot be handed over. That is said before the supervisor is asked, and it keeps running.
-func TestNoVersionGoesOnWithCopies(t *testing.T) {
-	code, out, errs := says(t, "goes-on", "run", "--config", "../../examples/redis-replicated.yaml", "--node", "db-1")
-	if want := "understudy: redis is replicated, and copies cannot be handed over: restart the supervisor instead (systemctl restart understudy)\n"; code != 1 || out != "" || errs != want {
-		t.Errorf("code %d, %q, %q", code, out, errs)
-	}
-	if code, out, errs = says(t, "goes-on", "run", "--config", "../../examples/redis.yaml", "--node", "db-1"); code != 0 {
-		t.Errorf("code %d, %q, %q", code, out, errs)
+// A version that cannot hand copies over refuses the config before the supervisor is asked. This one does not.
+func TestThisVersionGoesOnWithCopies(t *testing.T) {
+	for _, example := range []string{"redis-replicated", "warm-http", "redis"} {
+		code, out, errs := says(t, "goes-on", "run", "--config", "../../examples/"+example+".yaml", "--node", "db-1")
+		if code != 0 || !strings.Contains(out, `"handovers":[3,4]`) {
+			t.Errorf("%s: code %d, %q, %q", example, code, out, errs)
+		}
 	}
 }

@@ -353,17 +353,17 @@ func TestOnlyWhatIsAtRestIsHandedOver(t *testing.T) {
 		"a new twin": {func() { b.falls(0); b.begins(0); b.acks(0) }, func() { b.acks(1) }},
 	} {
 		c.begin()
-		if _, err := b.HandOver(b.now, 1, 1); !errors.Is(err, ErrBusy) {
+		if _, err := b.HandOver(b.now, map[uint64]int{1: 1}); !errors.Is(err, ErrBusy) {
 			t.Errorf("%s: %v", name, err)
 		}
 		c.end()
 	}
-	l, err := b.HandOver(b.now, 1, 1)
+	l, err := b.HandOver(b.now, map[uint64]int{1: 1})
 	must.OK(t, err)
 	next := &bureau{t: t, now: b.now}
 	next.Guardians, next.numbers = Adopt(b.now, next, l)
 	must.Report(t, next.State.Leases()[0].Trees()[0].MayStart(next.now))
-	if again, err := next.HandOver(next.now, 1, 0); !errors.Is(err, ErrBusy) {
+	if again, err := next.HandOver(next.now, map[uint64]int{1: 0}); !errors.Is(err, ErrBusy) {
 		t.Errorf("%+v", again)
 	}
 }

@@ -61,12 +61,12 @@ func (s Sender) try(ctx context.Context) error {
 		return errStuck
 	}
 	e := s.Write()
-	e.Version, e.Epoch = version, s.Epoch
-	running := e.Running()
-	s.Log.Info("handing over to the installed version", "from", e.Build, "running", running)
+	e.Epoch = s.Epoch
+	trees := e.number()
+	s.Log.Info("handing over to the installed version", "from", e.Build, "running", e.Running())
 	ctx, cancel := context.WithTimeout(ctx, busyFor)
 	defer cancel()
-	return s.Guard.HandOver(ctx, s.Epoch, len(running), func(guard json.RawMessage) error {
+	return s.Guard.HandOver(ctx, trees, func(guard json.RawMessage) error {
 		unlock, ok := s.Gate.TryPlain()
 		if !ok {
 			return errHeld
@@ -80,11 +80,8 @@ func (s Sender) try(ctx context.Context) error {
 			return errHeld
 		}
 		e.Guard = guard
-		for _, r := range e.Services {
-			if r.Term == nil {
-				continue
-			}
-			kept, err := r.Term.Run.Keep()
+		for _, run := range e.runs() {
+			kept, err := run.Keep()
 			defer func() {
 				for _, fd := range kept {
 					_ = unix.Close(fd)

@@ -11,13 +11,14 @@ import (
 	"understudy/election"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
+	"understudy/supervisor/unit"
 )
 
-// version is the envelope's. It changes when an image that does not know a new field must not ignore it.
-const version = 3
+// version is the envelope's. It changes when an image that does not know a new field must not ignore it, as that of copies.
+const version, versionCopies = 3, 4
 
 // Versions are those that this image goes on with.
-func Versions() []int { return []int{version} }
+func Versions() []int { return []int{version, versionCopies} }
 
 // Envelope is what one image of a supervisor leaves to the next.
 type Envelope struct {
@@ -50,23 +51,42 @@ func Open(raw []byte, node, root string, servers []string) (*Envelope, error) {
 	return &e, nil
 }
 
-// Find looks the trees and processes of all terms up in a guard that was handed over.
+// Find looks the trees and processes of all services up in a guard that was handed over.
 func (e *Envelope) Find(adopted func(tree json.RawMessage) (host.Tree, bool), log hclog.Logger) error {
-	for _, r := range e.Services {
-		if r.Term == nil {
-			continue
-		}
-		if err := r.Term.Find(adopted, log); err != nil {
-			return fmt.Errorf("go on with %s: %w", r.Name, err)
+	for i := range e.Services {
+		if err := e.Services[i].Find(adopted, log); err != nil {
+			return fmt.Errorf("go on with %s: %w", e.Services[i].Name, err)
 		}
 	}
 	return nil
 }
 
-// Running names the services of which a term is handed over.
-func (e *Envelope) Running() (names []string) {
+// number notes the envelope's version, and returns how many trees each lease has.
+func (e *Envelope) number() map[uint64]int {
+	trees := map[uint64]int{e.Epoch: 0}
+	e.Version = version
 	for _, r := range e.Services {
 		if r.Term != nil {
+			trees[e.Epoch] += r.Term.Trees()
+		}
+		if r.Copy != nil {
+			trees[r.Copy.Lease], e.Version = r.Copy.Trees(), versionCopies
+		}
+	}
+	return trees
+}
+
+func (e *Envelope) runs() (all []*unit.CarriedRun) {
+	for _, r := range e.Services {
+		all = append(all, r.Runs()...)
+	}
+	return all
+}
+
+// Running names the services of which programs are handed over.
+func (e *Envelope) Running() (names []string) {
+	for _, r := range e.Services {
+		if len(r.Runs()) > 0 {
 			names = append(names, r.Name)
 		}
 	}

@@ -107,7 +107,7 @@ func (m *Move) advance(all []Serving) (ready bool, err error) {
 	next := func(to step) { m.step, m.since = to, time.Now() }
 	for _, v := range all {
 		if why := v.Upgrade().Blocks(v.Name()); why != "" {
-			return false, fmt.Errorf("%w: %s; restart this supervisor instead (systemctl restart understudy)", ErrNotNow, why)
+			return false, fmt.Errorf("%w: %s", ErrNotNow, why)
 		}
 	}
 	if m.step == waiting {

@@ -26,7 +26,7 @@ func (g guardians) Extend(time.Duration) error { <-g.told; return nil }
 // guard hands over at once.
 type guard struct{ host.Guard }
 
-func (guard) HandOver(_ context.Context, _ uint64, _ int, do func(json.RawMessage) error) error {
+func (guard) HandOver(_ context.Context, _ map[uint64]int, do func(json.RawMessage) error) error {
 	return do(json.RawMessage("{}"))
 }
 
@@ -103,7 +103,7 @@ func (p *posed) Upgrade() service.UpgradeState { return p.finds }
 func TestNoUpgradeWaitsForATreeThatIsNotProvedDead(t *testing.T) {
 	for finds, why := range map[service.UpgradeState]string{
 		service.Stuck: "the program of db is not proved dead;", service.NotUndone: "the effects of db are not undone;",
-		service.Unreleased: "the lock of db cannot be given back;", service.Replicated: "db is replicated, or warm; restart this supervisor",
+		service.Unreleased: "the lock of db cannot be given back;", service.Mending: "prepare or reclone of db is running here; upgrade once",
 	} {
 		for _, at := range []step{waiting, endingPassing, letting} {
 			left := false

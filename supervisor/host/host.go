@@ -52,9 +52,9 @@ type Guard interface {
 	Finish(epoch uint64) error
 	Extend(epoch uint64, deadline time.Duration) error
 	Cause(epoch uint64) error
-	// HandOver calls do while nothing of the guardians, of one lease and so many trees, changes; Adopted finds a tree in what was
-	// handed over.
-	HandOver(ctx context.Context, epoch uint64, trees int, do func(guard json.RawMessage) error) error
+	// HandOver calls do while nothing of the guardians, of these leases and so many trees of each, changes; Adopted finds a tree in what
+	// was handed over.
+	HandOver(ctx context.Context, trees map[uint64]int, do func(guard json.RawMessage) error) error
 	Adopted(tree json.RawMessage) (Tree, bool)
 	WatchdogArmed() bool
 	// Maker is the supervisor as the maker of its trees.

@@ -37,30 +37,32 @@ type Copy struct {
 	saving sync.Mutex     // held, and taken before mu, while a state is kept
 	tells  sync.WaitGroup // calls of Tell that ask the copy; none begins while it is held
 
-	mu      sync.Mutex // guards the fields below
-	conf    config.Service
-	active  Active
-	tree    host.Tree     // nil: there is none
-	lease   *unit.Lease   // the tree's own, while no term has it
-	made    chan struct{} // closed when there is a tree
-	held    bool          // a term has the tree
-	hush    func()        // ends the commands of Tell
-	talk    context.Context
-	turn    context.CancelFunc // ends turned
-	turned  context.Context    // ends when active changes
-	want    *holdRequest       // a term waits for the programs
-	newest  Active             // the newest that was known
-	mending mending
-	run     *unit.Run        // nil: it does not run as a follower
-	resume  *unit.CarriedRun // the programs that a term has given back
-	closed  bool             // this supervisor ends: no term gets any, or may give any back
-	halted  string           // why it must not run as a follower; "": it may
-	shown   Shown
-	asked   time.Time // when it said last that it has the primary's data
-	state   state
-	unread  error // why the state cannot be read; then nothing is known of the data
-	outside outside
-	order   *order // of an operator, until it is done; nil: there is none
+	mu        sync.Mutex // guards the fields below
+	conf      config.Service
+	active    Active
+	tree      host.Tree     // nil: there is none
+	lease     *unit.Lease   // the tree's own, while no term has it
+	made      chan struct{} // closed when there is a tree
+	held      bool          // a term has the tree
+	hush      func()        // ends the commands of Tell
+	talk      context.Context
+	turn      context.CancelFunc // ends turned
+	turned    context.Context    // ends when active changes
+	want      *holdRequest       // a term waits for the programs
+	newest    Active             // the newest that was known
+	mending   mending
+	mends     bool             // prepare or reclone runs
+	following Active           // whom the programs that run were told to follow
+	run       *unit.Run        // nil: it does not run as a follower
+	resume    *unit.CarriedRun // the programs that a term has given back
+	closed    bool             // this supervisor ends: no term gets any, or may give any back
+	halted    string           // why it must not run as a follower; "": it may
+	shown     Shown
+	asked     time.Time // when it said last that it has the primary's data
+	state     state
+	unread    error // why the state cannot be read; then nothing is known of the data
+	outside   outside
+	order     *order // of an operator, until it is done; nil: there is none
 }
 
 // Starting is why a warm program that is being started cannot be promoted yet.
@@ -145,12 +147,13 @@ func New(cfg Config, conf config.Service) *Copy {
 // restore reads what is known of the data. It may take a while.
 func (c *Copy) restore() {
 	c.mu.Lock()
-	store, warm := c.store(), c.conf.Warm != nil
-	if warm { // it has no data
-		c.unread = nil
+	store, known := c.store(), !errors.Is(c.unread, errUnread)
+	if c.conf.Warm != nil { // it has no data
+		c.unread, known = nil, true
 	}
+	c.closed = false
 	c.mu.Unlock()
-	if warm {
+	if known {
 		return
 	}
 	kept, err := load(store, c.cfg.Node, c.cfg.Service)

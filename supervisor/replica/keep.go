@@ -22,9 +22,11 @@ const (
 // lasts is the lease of a follower: only its supervisor's end ends it.
 const lasts = 50 * 365 * 24 * time.Hour
 
-// Keep runs the copy as a follower whenever no term has it, until ctx ends. Then it stops the copy.
+// Keep runs the copy as a follower whenever no term has it, until ctx ends. Then it stops the copy, unless that is parting.
 func (c *Copy) Keep(ctx context.Context) {
-	c.restore()
+	if ctx.Err() == nil {
+		c.restore()
+	}
 	var delay time.Duration
 	for ctx.Err() == nil {
 		if c.deliver(nil, errNotRuns) || c.isHeld() {
@@ -78,6 +80,10 @@ func (c *Copy) Keep(ctx context.Context) {
 		c.sleep(ctx, delay)
 	}
 	c.mu.Lock()
+	if parting(ctx) && c.parted() {
+		c.mu.Unlock()
+		return
+	}
 	c.closed = true
 	c.answer(errClosed)
 	resume := c.takeResume()
@@ -228,7 +234,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	conf, resume := c.conf, c.takeResume()
 	orders := &obeying{c: c}
 	if resume == nil {
-		orders.newest = c.order
+		orders.newest, c.following = c.order, Active{}
 	}
 	c.mu.Unlock()
 	c.show(func(s *Shown) { s.Ill = "" }) // that was said of other programs
@@ -262,6 +268,9 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 		select {
 		case <-run.Done():
 			endLooking()
+			if c.parts(ctx, run) {
+				return nil
+			}
 			why := c.stopped(ctx, run, tree, conf)
 			orders.ended(why)
 			return why
@@ -281,7 +290,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 		if c.wanted() {
 			endLooking()
 			run.End(errHeld)
-			carried, err := handOver(run)
+			carried, err := handOver(run, errHeld)
 			c.deliver(carried, err)
 			return nil
 		}
@@ -299,8 +308,8 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	}
 }
 
-func handOver(run *unit.Run) (*unit.CarriedRun, error) {
-	if why := run.Wait(); !errors.Is(why, errHeld) {
+func handOver(run *unit.Run, as error) (*unit.CarriedRun, error) {
+	if why := run.Wait(); !errors.Is(why, as) {
 		return nil, why
 	}
 	carried, ok := run.HandOver()

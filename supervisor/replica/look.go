@@ -17,15 +17,14 @@ const (
 
 // looking is what a follower is told, and what it says.
 type looking struct {
-	c         *Copy
-	run       *unit.Run
-	active    Active        // the copy that is promoted
-	following Active        // the one that it follows
-	follows   failing       // to follow it
-	says      failing       // to say what it is
-	kept      time.Time     // when its position was kept
-	keptAt    uint64        // what it was
-	soon      time.Duration // after which it is looked at again while an answer is about to change
+	c       *Copy
+	run     *unit.Run
+	active  Active        // the copy that is promoted
+	follows failing       // to follow it
+	says    failing       // to say what it is
+	kept    time.Time     // when its position was kept
+	keptAt  uint64        // what it was
+	soon    time.Duration // after which it is looked at again while an answer is about to change
 }
 
 // failing are failures in a row.
@@ -70,7 +69,7 @@ func (l *looking) look(ctx context.Context) bool {
 	c.mu.Lock()
 	active := c.active
 	a := c.asking(active)
-	unprepared := c.diverges(active)
+	unprepared, following := c.diverges(active), c.following
 	c.mu.Unlock()
 	if unprepared {
 		l.run.End(errDiverges)
@@ -114,7 +113,7 @@ func (l *looking) look(ctx context.Context) bool {
 	case alone:
 		return true
 	}
-	return (l.following == active || l.follow(ctx, a, active)) && l.inSync(ctx, a, active)
+	return (following == active || l.follow(ctx, a, active)) && l.inSync(ctx, a, active)
 }
 
 // follow has the copy follow another one.
@@ -135,7 +134,10 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 		l.fails(&l.follows, "follow: "+err.Error(), kept)
 		return false
 	}
-	l.following, l.follows = active, failing{}
+	c.mu.Lock()
+	c.following = active
+	c.mu.Unlock()
+	l.follows = failing{}
 	c.log.Info("this node's copy was told to follow the primary", "active", active.Node, "address", active.Address, "token", active.Token)
 	return true
 }

@@ -149,9 +149,17 @@ func (c *Copy) pause(ctx, turned, talk context.Context, d time.Duration) {
 	}
 }
 
+func (c *Copy) notesMending(runs bool) {
+	c.mu.Lock()
+	c.mends = runs
+	c.mu.Unlock()
+}
+
 // mend runs prepare or reclone once. It is killed when another copy is promoted, or a term takes this one. What it leaves behind is killed.
 func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking, active Active, way string, command config.Command) error {
 	var before state
+	c.notesMending(true)
+	defer c.notesMending(false)
 	err := c.keepState(func(s *state) {
 		before = *s
 		s.heads(active)

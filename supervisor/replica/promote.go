@@ -90,7 +90,7 @@ func (c *Copy) Return(ctx context.Context, tree host.Tree, programs *unit.Carrie
 	if c.closed {
 		return errClosed
 	}
-	c.held, c.resume = false, programs
+	c.held, c.resume, c.following = false, programs, Active{}
 	c.talk, c.hush = context.WithCancel(context.Background())
 	wait.Poke(c.poke)
 	return nil

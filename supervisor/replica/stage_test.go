@@ -44,6 +44,7 @@ type stage struct {
 	marker   bool           // role looks at a file, which a program removes at its start
 	reload   func()         // is told of SIGHUP; nil: that ends a program
 	cease    func()         // this supervisor ends
+	part     func()         // another image of its process takes over
 	tells    *stage         // in whose place its commands act; nil: itself
 	said     []string       // what was run, but role and position
 	kept     []byte
@@ -289,9 +290,11 @@ func keeps(t *testing.T, conf config.Service, kept []byte, f func(t *testing.T, 
 		c := New(Config{
 			Service: "db", Node: "n", Unit: u, Commands: commands, Logger: hclog.NewNullLogger(), News: func() {}, Store: func(string) Store { return s },
 		}, conf)
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, end := context.WithCancelCause(t.Context())
+		cancel := func() { end(nil) }
 		s.cease = cancel
 		done := make(chan struct{})
+		s.part = func() { end(ErrParting); <-done }
 		go func() {
 			defer close(done)
 			c.Keep(ctx)

@@ -293,7 +293,9 @@ func (t *stay) Prepare(ctx context.Context) role.Event {
 // Treed registers the tree, with a function that ends its candidacy or term: the node that holds the lock may ask for the tree's death.
 func (t *stay) Treed(end context.CancelCauseFunc) {
 	t.candidacy.end = end
-	t.v.trees.add(&OwnTree{ID: idOf(t.candidacy.tree), tree: t.candidacy.tree, end: end, owed: t.v.unit.Owed})
+	t.v.trees.add(&OwnTree{
+		ID: idOf(t.candidacy.tree), tree: t.candidacy.tree, end: end, owed: t.v.unit.Owed, promoteTree: t.term.promotion.promoteTree,
+	})
 }
 
 // Discard ends a tree in which nothing was started. A copy runs on, unless the lock may be ours, with a breadcrumb that names its tree.

@@ -8,7 +8,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/config"
 	"understudy/supervisor/host"
+	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
@@ -28,33 +30,42 @@ const (
 	Stuck                          // a child that is not proved dead
 	NotUndone                      // effects that cannot be undone
 	Unreleased                     // a lock that cannot be given back
-	Replicated                     // a follower cannot be handed over
+	Mending                        // prepare or reclone changes a copy's data
 )
 
 // Blocks is why an upgrade has to be given up, as it would find the service of that name for an unknown time; "": it need not.
 func (u UpgradeState) Blocks(name string) string {
 	switch u {
 	case Stuck:
-		return "the program of " + name + " is not proved dead"
+		return "the program of " + name + " is not proved dead" + instead
 	case NotUndone:
-		return "the effects of " + name + " are not undone"
+		return "the effects of " + name + " are not undone" + instead
 	case Unreleased:
-		return "the lock of " + name + " cannot be given back"
-	case Replicated:
-		return name + " is replicated, or warm"
+		return "the lock of " + name + " cannot be given back" + instead
+	case Mending:
+		return "prepare or reclone of " + name + " is running here; upgrade once `understudy status` shows that it has ended"
 	}
 	return ""
 }
+
+const instead = "; restart this supervisor instead (systemctl restart understudy)"
 
 // offer notes the upgrade state. It follows from the place, from whether a run is ready, and from parts that cannot be ended.
 func (v *Service) offer(u UpgradeState) { v.finds.Store(int32(u)) }
 
 // Upgrade is the service's upgrade state. It is safe.
 func (v *Service) Upgrade() UpgradeState {
-	if v.copy != nil {
-		return Replicated
+	finds := UpgradeState(v.finds.Load())
+	if v.copy == nil || finds != Free {
+		return finds
 	}
-	return UpgradeState(v.finds.Load())
+	switch mends, passes := v.copy.Busy(); {
+	case mends:
+		return Mending
+	case passes:
+		return Passing
+	}
+	return Free
 }
 
 // upgradeIn is the upgrade state in a place.
@@ -74,14 +85,32 @@ type CarriedTerm struct {
 	Seen  time.Time             `json:"seen"`           // its programs were watched until then
 	Tree  json.RawMessage       `json:"tree"`
 	Run   *unit.CarriedRun      `json:"run"`
+	// Orders is the tree of what promotes and demotes a copy; nil: there is none.
+	Orders json.RawMessage `json:"orders,omitempty"`
 
-	tree  host.Tree
-	until time.Duration // promises cover it so long after its session has expired; 0: its session lives
+	tree        host.Tree
+	promoteTree host.Tree
+	until       time.Duration // promises cover it so long after its session has expired; 0: its session lives
 }
 
-func carry(claim election.CarriedClaim, entry election.Activation, tree host.Tree, run *unit.CarriedRun) (*CarriedTerm, error) {
-	id, err := tree.ID()
-	return &CarriedTerm{Claim: claim, Entry: entry, Name: entry.Entry, Seen: time.Now().UTC(), Tree: id, Run: run, tree: tree}, err
+func (t *term) carry(claim election.CarriedClaim, run *unit.CarriedRun) (c *CarriedTerm, err error) {
+	c = &CarriedTerm{
+		Claim: claim, Entry: t.entry.Activation, Name: t.entry.Entry, Seen: time.Now().UTC(), Run: run,
+		tree: t.tree, promoteTree: t.promotion.promoteTree,
+	}
+	c.Tree, err = c.tree.ID()
+	if err == nil && c.promoteTree != nil {
+		c.Orders, err = c.promoteTree.ID()
+	}
+	return c, err
+}
+
+// Trees is how many trees it has.
+func (c *CarriedTerm) Trees() int {
+	if c.Orders == nil {
+		return 1
+	}
+	return 2
 }
 
 // Outlasts is until when a term whose session has expired may go on in the next one; 0: there is none. It is called while the service does
@@ -93,23 +122,55 @@ func (v *Service) Outlasts() time.Duration {
 	return v.carried.until
 }
 
+// goesOn begins a term that was handed over.
+func (t *stay) goesOn(claim *election.Claim, c *CarriedTerm) {
+	t.beginTerm(claim, election.Effects{})
+	t.term.entry.carried(c)
+	t.term.promotion.promoteTree = c.promoteTree
+}
+
 // carried is the entry of a term that was handed over. Until the term goes on, nobody sees when its programs end.
 func (e *entry) carried(c *CarriedTerm) {
 	e.Activation, e.left = c.Entry, c.Seen
 	e.Entry = c.Name
 }
 
-// Find looks the term's tree and processes up in a guard that was handed over.
-func (c *CarriedTerm) Find(adopted func(tree json.RawMessage) (host.Tree, bool), log hclog.Logger) error {
-	tree, ok := adopted(c.Tree)
-	if !ok {
-		return errors.New("its tree is not there")
+// Find looks the trees and processes up in a guard that was handed over.
+func (r *CarriedService) Find(adopted func(tree json.RawMessage) (host.Tree, bool), log hclog.Logger) (err error) {
+	find := func(id json.RawMessage, run *unit.CarriedRun) (host.Tree, error) {
+		tree, ok := adopted(id)
+		if !ok {
+			return nil, errors.New("its tree is not there")
+		}
+		if run == nil {
+			return tree, nil
+		}
+		return tree, run.Find(tree, log)
 	}
-	c.tree = tree
-	if c.Run == nil {
-		return errors.New("it has no programs")
+	if c := r.Term; c != nil {
+		if c.Run == nil {
+			return errors.New("it has no programs")
+		}
+		c.tree, err = find(c.Tree, c.Run)
+		if err == nil && c.Orders != nil {
+			c.promoteTree, err = find(c.Orders, nil)
+		}
 	}
-	return c.Run.Find(tree, log)
+	if err == nil && r.Copy != nil {
+		err = r.Copy.Find(find)
+	}
+	return err
+}
+
+// Runs are the programs that run.
+func (r *CarriedService) Runs() (all []*unit.CarriedRun) {
+	if r.Term != nil {
+		all = append(all, r.Term.Run)
+	}
+	if r.Copy != nil && r.Copy.Run != nil {
+		all = append(all, r.Copy.Run)
+	}
+	return all
 }
 
 // CarriedService is the part of the envelope for a service that does not serve, with its term if it has one.
@@ -137,20 +198,47 @@ type CarriedService struct {
 	Debts    []unit.Debt               `json:"debts,omitempty"`
 	Lasting  int64                     `json:"lasting,omitempty"`
 	Term     *CarriedTerm              `json:"term,omitempty"`
+	Copy     *replica.Carried          `json:"copy,omitempty"`
 	// Fresh says that its first stay is not over: the next image reads what earlier supervisors have left, too.
 	Fresh bool `json:"fresh,omitempty"`
+}
+
+// Ran is a config of programs that were started as these were, for a service that is not in the config any more.
+func (r *CarriedService) Ran() Conf {
+	conf := Conf{Name: r.Name, Service: config.Service{Eligible: true}}
+	runs := r.Runs()
+	if r.Copy == nil || len(runs) == 0 {
+		return conf
+	}
+	conf.Replicated = &config.Replicated{Interval: time.Second, Timeout: time.Second}
+	conf.Processes = runs[0].Programs
+	if r.Copy.Warm {
+		conf.Warm = &config.Warm{}
+	}
+	return conf
 }
 
 // Carry returns what the next image of this process has to know of a service that does not serve now.
 func (v *Service) Carry() CarriedService {
 	m := &v.mem
 	story, relapses := m.story, m.preference.relapses
-	return CarriedService{
+	r := CarriedService{
 		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, SetBacks: m.setBacks, Place: m.place,
 		Failure: story.failure, Cause: story.cause, Restarts: story.restarts, Exit: story.exit, Exited: story.exited,
 		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced,
 		Role: v.view.left.role, Since: v.view.left.since, Orders: v.inbox.intents.done, GaveUp: relapses.times,
 		Demoted: relapses.until, Debts: v.unit.Debts(), Lasting: v.unit.Lasting(), Term: v.carried, Fresh: !m.begun,
+	}
+	if v.copy != nil {
+		r.Copy = v.copy.Carry()
+	}
+	return r
+}
+
+// ResumeCopy has the copy looked after that has left for an upgrade. It is called while the service does not serve.
+func (v *Service) ResumeCopy() {
+	if v.copy != nil && v.copy.Carry() != nil {
+		v.copy.begin()
 	}
 }
 
@@ -171,6 +259,12 @@ func (v *Service) Remember(r CarriedService) {
 	if r.Term != nil {
 		v.engage()
 		// Another node may ask the agent before the term continues.
-		v.trees.add(&OwnTree{ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, owed: v.unit.Owed})
+		v.trees.add(&OwnTree{ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, owed: v.unit.Owed, promoteTree: r.Term.promoteTree})
+	}
+	if r.Copy != nil && v.copy != nil {
+		v.copy.Adopt(r.Copy)
+		if v.Removed() {
+			v.copy.Halt("it is not in the config")
+		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
+	"understudy/supervisor/host"
+	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
@@ -64,17 +66,6 @@ func filled(t *testing.T) (r CarriedService) {
 	return r
 }
 
-// A copy's tree has a lease of its own, which the next image would not know.
-func TestAServiceWithACopyIsNotHandedOver(t *testing.T) {
-	for _, r := range []*config.Replicated{nil, {}} {
-		v := made(t, Conf{Service: config.Service{Replicated: r}}, nil)
-		v.offer(Fit)
-		if got := v.Upgrade(); (got == Replicated) != (r != nil) {
-			t.Errorf("replicated %v: %v", r != nil, got)
-		}
-	}
-}
-
 // Each field of a record arrives in the next image.
 func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	r := filled(t)
@@ -95,7 +86,14 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
 	r := filled(t)
 	r.Name, r.Cause, r.Fresh = "db", election.ChildFailed, false
-	v := made(t, Conf{}, nil)
+	v := made(t, Conf{Service: config.Service{Warm: &config.Warm{}, Replicated: &config.Replicated{}}}, func(n *LocalNode) {
+		n.Commands = unit.NewCommands(n.Guard, nil)
+	})
+	tree := &endingTree{}
+	if err := r.Copy.Find(func(json.RawMessage, *unit.CarriedRun) (host.Tree, error) { return tree, nil }); err != nil {
+		t.Fatal(err)
+	}
+	r.Copy.Tree = json.RawMessage(`{"tree":1}`) // its own
 	v.Remember(r)
 	for i, told := 0, reflect.ValueOf(v.mem.story); i < told.NumField(); i++ {
 		if told.Field(i).IsZero() {
@@ -165,5 +163,77 @@ func TestTheEndOfATermThatDoesNotGoOnIsBounded(t *testing.T) {
 		t.Fatalf("%+v", is)
 	case !is.EndMin.Equal(seen) || time.Since(*is.EndMax) > time.Minute || is.EndMax.Sub(seen) < 3*time.Second:
 		t.Errorf("%v to %v", is.EndMin, is.EndMax)
+	}
+}
+
+// A copy that a previous image has promoted is not promoted again, and what it is is asked on.
+func TestAPromotedCopyIsNotPromotedAgain(t *testing.T) {
+	v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
+	run := &unit.CarriedRun{}
+	var p promotion
+	if cfg := p.promotes(&term{candidacy: &candidacy{v: v}}, unit.RunConfig{Adopt: run}); cfg.Promote != nil || cfg.Attend == nil || cfg.Adopt != run {
+		t.Errorf("%+v", cfg)
+	}
+}
+
+// Another node that asks for the death of what runs here has what promotes the copy ended, too, before the term goes on.
+func TestWhatPromotesACopyIsCarriedWithItsTerm(t *testing.T) {
+	v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
+	tree, orders := &endingTree{}, &endingTree{}
+	h := v.testStay(t.Context(), Session{}, tree)
+	h.term.promotion.promoteTree = orders
+	run := &unit.CarriedRun{}
+	if err := json.Unmarshal([]byte(`{"programs": [{}], "parts": [{"program": 0}]}`), run); err != nil {
+		t.Fatal(err)
+	}
+	c, err := h.term.carry(election.CarriedClaim{}, run)
+	if err != nil || c.Trees() != 2 || c.Orders == nil {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	r := CarriedService{Name: "db", Term: c}
+	looked := 0
+	if err := r.Find(func(json.RawMessage) (host.Tree, bool) {
+		looked++
+		return []host.Tree{tree, orders}[looked-1], true
+	}, v.log); err != nil {
+		t.Fatal(err)
+	}
+	v.Remember(r)
+	_ = v.Tree(c.Tree).Kill(t.Context(), "b", 8)
+	if tree.ended != 1 || orders.ended != 1 {
+		t.Errorf("ended %d times, and what promotes it %d times", tree.ended, orders.ended)
+	}
+	h.goesOn(&election.Claim{}, c)
+	if h.term.promotion.promoteTree != orders {
+		t.Error("the term does not know it")
+	}
+}
+
+// While the data of a stopped copy is changed, nothing is handed over: that would begin anew.
+func TestAnUpgradeIsRefusedWhilePrepareOrRecloneRuns(t *testing.T) {
+	if why := Mending.Blocks("db"); why != "prepare or reclone of db is running here; upgrade once `understudy status` shows that it has ended" {
+		t.Error(why)
+	}
+	v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
+	for _, finds := range []UpgradeState{Free, Passing, Fit, Stuck} {
+		if v.offer(finds); v.Upgrade() != finds {
+			t.Errorf("%v: %v", finds, v.Upgrade())
+		}
+	}
+}
+
+// A warm program that stands by runs on in the next image, unless the service is not in the config any more.
+func TestACarriedCopyIsStoppedOnlyIfItsServiceIsRemoved(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		v := made(t, Conf{Service: config.Service{Warm: &config.Warm{}, Replicated: &config.Replicated{}}}, func(n *LocalNode) {
+			n.Commands = unit.NewCommands(n.Guard, nil)
+		})
+		if removed {
+			v.Remove()
+		}
+		v.Remember(CarriedService{Name: "db", Copy: &replica.Carried{Run: &unit.CarriedRun{}}})
+		if why := v.copy.Halted(); (why != "") != removed {
+			t.Errorf("removed %v: it is stopped, because %q", removed, why)
+		}
 	}
 }

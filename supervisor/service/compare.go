@@ -48,6 +48,9 @@ func (v *Service) compareCopies(ctx context.Context, cand *election.Candidate, b
 	c := &comparing{v: v, all: cand.Copies(), beats: beats}
 	pause := compareSoon
 	defer func() {
+		if _, promoted := v.copy.said(); promoted != 0 && handing(ctx) { // others follow it on
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdPatience)
 		defer cancel()
 		if err := c.all.Untell(ctx); err != nil {

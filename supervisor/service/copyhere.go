@@ -21,8 +21,8 @@ import (
 // copyHere is this node's copy, over all sessions.
 type copyHere struct {
 	*replica.Copy
-	lasts   context.Context    // ends with Keep
-	cease   context.CancelFunc // ends Keep; nil: it has not begun
+	lasts   context.Context         // ends with Keep
+	cease   context.CancelCauseFunc // ends Keep; nil: it has not begun
 	keeps   sync.WaitGroup
 	changed chan struct{} // capacity 1: there is something to tell
 	warm    bool          // it has no data, and nothing is compared
@@ -134,16 +134,31 @@ func (c *copyHere) begin() {
 	if c == nil || c.cease != nil {
 		return
 	}
-	ctx, cease := context.WithCancel(context.Background())
-	c.lasts, c.cease = ctx, cease
+	ctx, cease := context.WithCancelCause(context.Background())
+	c.lasts, c.cease, c.obeyed = ctx, cease, nil
 	c.keeps.Go(func() { c.Keep(ctx) })
+}
+
+// part has nobody run the copy, whose programs run on, until the next image of this process, or begin, does.
+func (c *copyHere) part() {
+	if c != nil && c.cease != nil {
+		c.cease(replica.ErrParting)
+		c.keeps.Wait()
+		c.cease = nil
+	}
 }
 
 // close ends the copy.
 func (c *copyHere) close() {
-	if c != nil && c.cease != nil {
-		c.cease()
+	switch {
+	case c == nil:
+	case c.cease != nil:
+		c.cease(nil)
 		c.keeps.Wait()
+	default: // its programs may run, for an upgrade that has failed
+		over, cease := context.WithCancel(context.Background())
+		cease()
+		c.Keep(over)
 	}
 }
 

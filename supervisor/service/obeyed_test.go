@@ -27,7 +27,7 @@ func TestAnOrderForACopyIsAnsweredOnce(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
-			v.copy.lasts, v.copy.cease = context.WithCancel(t.Context())
+			v.copy.lasts, v.copy.cease = context.WithCancelCause(t.Context())
 			o := election.CopyOrder{Order: election.Order{ID: "x", Node: c.node}, Do: c.do, Deadline: time.Now().Add(time.Minute)}
 			if c.late {
 				o.Deadline = time.Now()

@@ -90,6 +90,10 @@ func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
 	if v.copy == nil {
 		return cfg
 	}
+	if cfg.Adopt != nil { // a previous image of this process has promoted it
+		cfg.Attend = v.copy.Attend(cfg.Token)
+		return cfg
+	}
 	p.run = nil
 	cfg.Adopt = run
 	if run == nil {

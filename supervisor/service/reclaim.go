@@ -33,8 +33,7 @@ func (t *stay) reclaim(ctx context.Context) role.Event {
 		return role.Event{Kind: role.CannotResume}
 	}
 	v.carried = nil
-	t.beginTerm(claim, election.Effects{})
-	t.term.entry.carried(c)
+	t.goesOn(claim, c)
 	t.term.lived = true
 	err = t.term.takeAgain(ctx, claim)
 	if err == nil {

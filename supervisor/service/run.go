@@ -316,7 +316,7 @@ func (t *stay) HandOver(context.Context) role.Event {
 	claim, err := t.term.claim.Carry()
 	var c *CarriedTerm
 	if err == nil {
-		c, err = carry(claim, t.term.entry.Activation, t.candidacy.tree, run)
+		c, err = t.term.carry(claim, run)
 	}
 	if err != nil {
 		v.log.Warn("cannot hand the activation over, ending it", "error", err)

@@ -167,6 +167,9 @@ func (v *Service) Serve(ctx context.Context, s Session) error {
 	v.state.Carried = v.carried != nil
 	t := newStay(ctx, v, s)
 	role.Drive(ctx, v.state, t)
+	if handing(ctx) && !v.Removed() { // else Close ends it
+		v.copy.part()
+	}
 	if v.Removed() && v.carried == nil && !v.state.Undead && !handing(ctx) {
 		t.leavePrevious(ctx)
 		v.copy.leave(s)

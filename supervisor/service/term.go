@@ -156,8 +156,10 @@ func (t *stay) Resume(ctx context.Context) role.Event {
 	case handing(ctx):
 		return role.Event{Kind: role.HandAsked}
 	}
-	t.beginTerm(claim, election.Effects{})
-	t.term.entry.carried(c)
+	t.goesOn(claim, c)
+	if c.promoteTree != nil {
+		v.trees.newest().with(c.promoteTree)
+	}
 	t.term.lived, t.term.run.adopt = true, c.Run
 	if !t.s.Gate.Enter(ctx, v.Term(), t.term.claim) {
 		e := t.term.over(ctx)
@@ -177,8 +179,7 @@ func (t *stay) drop(why error) {
 	t.s.Stop(why)
 	v, c := t.v, t.v.carried
 	v.carried = nil
-	t.beginTerm(&election.Claim{}, election.Effects{})
-	t.term.entry.carried(c)
+	t.goesOn(&election.Claim{}, c)
 	t.candidacy.tree = c.tree
 	c.Run.Discard()
 	v.log.Error("this activation cannot continue, stopping the program", "error", why)

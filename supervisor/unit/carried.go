@@ -27,6 +27,7 @@ type CarriedRun struct {
 	Parts    []carriedPart    `json:"parts"`
 	Pipes    []carriedPipe    `json:"pipes,omitempty"`
 	Sockets  []carriedSocket  `json:"sockets,omitempty"`
+	Follower counts           `json:"follower,omitzero"` // of a promoted copy
 
 	parts []part
 }
@@ -135,7 +136,7 @@ func (r *Run) HandOver() (c *CarriedRun, ok bool) {
 		r.u.log.Warn("cannot keep the program running, because it is still starting: stopping it", "service", r.u.cfg.Service)
 		return nil, false
 	}
-	c = &CarriedRun{Programs: r.cfg.Conf.Processes[:len(r.parts)], parts: r.parts}
+	c = &CarriedRun{Programs: r.cfg.Conf.Processes[:len(r.parts)], Follower: r.follower, parts: r.parts}
 	for i, p := range r.parts {
 		one := carriedPart{Program: i}
 		if !p.Oneshot {

@@ -109,9 +109,12 @@ type Lease struct {
 // Finish forgets the lease, once its tree has ended.
 func (l *Lease) Finish() error { return l.guard.Finish(l.Epoch) }
 
+// Lease is one that a previous image of this process has begun.
+func (c *Commands) Lease(epoch uint64) *Lease { return &Lease{epoch, c.guard()} }
+
 // NewTree makes a tree under a lease of its own, that lasts for d.
 func (c *Commands) NewTree(ctx context.Context, name string, d time.Duration) (tree host.Tree, lease *Lease, err error) {
-	lease = &Lease{firstCommand + c.begun.Add(1), c.guard()}
+	lease = c.Lease(firstCommand + c.begun.Add(1))
 	if err := lease.guard.Begin(lease.Epoch, nil); err != nil {
 		return nil, nil, fmt.Errorf("tell the guardians: %w", err)
 	}

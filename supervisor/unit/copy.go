@@ -32,15 +32,15 @@ func (u *Unit) Ask(
 // run is that of the copy's program alone. Wait has returned.
 func (r *Run) Withdraw(ctx context.Context, now config.Service, cut Cut) bool {
 	was, s := r.follower, stopping{Run: r, cut: cut}
-	if was.parts == 0 || !s.backTo(context.WithoutCancel(ctx), now, was.parts) || s.keeps || r.u.Owes() {
+	if was.Parts == 0 || !s.backTo(context.WithoutCancel(ctx), now, was.Parts) || s.keeps || r.u.Owes() {
 		return false
 	}
-	for _, socket := range r.sockets[was.sockets:] {
+	for _, socket := range r.sockets[was.Sockets:] {
 		r.hearers.Go(func() { _ = socket.Close() })
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.parts, r.sockets = r.parts[:was.parts], r.sockets[:was.sockets]
+	r.parts, r.sockets = r.parts[:was.Parts], r.sockets[:was.Sockets]
 	return true
 }
 
@@ -52,6 +52,12 @@ func (r *Run) promote(ctx context.Context) error {
 	if err := r.cfg.Promote(ctx, r.First()); err != nil {
 		return fmt.Errorf("%w: %w", ErrPromote, err)
 	}
+	r.attend(ctx)
+	return nil
+}
+
+// attend looks whether a promoted program stays the primary.
+func (r *Run) attend(ctx context.Context) {
 	if r.cfg.Attend != nil {
 		r.watchers.Go(func() {
 			if err := r.cfg.Attend(ctx); err != nil && ctx.Err() == nil {
@@ -59,5 +65,4 @@ func (r *Run) promote(ctx context.Context) error {
 			}
 		})
 	}
-	return nil
 }

@@ -144,3 +144,36 @@ func TestAProgramThatIsAboutToBePromotedIsNotHandedOver(t *testing.T) {
 		u.Close()
 	})
 }
+
+// The next image of this process looks what a promoted copy is, does not promote it again, and can have it demoted.
+func TestAPromotedCopyIsOneInTheNextImage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, cfg, s, run := promotedOf(t)
+		run.End(nil)
+		_ = run.Wait()
+		carried, ok := run.HandOver()
+		if run.Close(); !ok {
+			t.Fatal("it is not handed over")
+		}
+		attended := false
+		cfg.Adopt, cfg.Promote = carried, nil
+		cfg.Attend = func(ctx context.Context) error {
+			attended = true
+			<-ctx.Done()
+			return nil
+		}
+		run = u.Start(t.Context(), cfg)
+		<-run.Ready()
+		synctest.Wait()
+		if got := strings.Count(strings.Join(s.heard(), ", "), "promote"); got != 1 || !attended {
+			t.Errorf("promoted %d times, attended: %v", got, attended)
+		}
+		run.End(nil)
+		_ = run.Wait()
+		if done := run.Withdraw(t.Context(), cfg.Conf, Cut{}); !done || u.Owes() || len(run.parts) != 1 || run.parts[0].Name != "db" {
+			t.Errorf("withdrawn: %v, owes: %v, left %v", done, u.Owes(), run.parts)
+		}
+		run.Close()
+		u.Close()
+	})
+}

@@ -67,7 +67,7 @@ type Run struct {
 	sockets []*notify.Socket
 }
 
-type counts struct{ parts, sockets int }
+type counts struct{ Parts, Sockets int }
 
 // part is a started program.
 type part struct {
@@ -152,7 +152,7 @@ func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 // adopt takes over running programs.
 func (r *Run) adopt(ctx context.Context) {
 	previous := r.cfg.Adopt
-	r.parts = previous.parts
+	r.parts, r.follower = previous.parts, previous.Follower
 	left := previous.Sockets
 	for i := range r.parts { // they are in the order of the programs that have one
 		if r.parts[i].Ready.Notify && len(left) > 0 {

@@ -36,6 +36,7 @@ func (r *Run) startAll(ctx context.Context) error {
 	}
 	switch {
 	case r.cfg.Adopt != nil && r.cfg.Promote == nil:
+		r.attend(ctx)
 		return nil
 	case r.cfg.Fault != nil:
 		return &StartError{r.cfg.Fault}

@@ -154,7 +154,9 @@ func TestAPrimaryOfRedisIsRestartedWhereItIs(t *testing.T) {
 	if now := r.primary(t); now != p {
 		t.Errorf("%s was the primary, and %s is", p.Name, now.Name)
 	}
-	r.upgrade(t, p)
+	for _, h := range r.hosts {
+		r.upgrade(t, h)
+	}
 
 	r.order(t, "pause", r.service) // as its help says, a primary that fails is promoted again, or another one is, when that ends
 	r.kill(t, p)

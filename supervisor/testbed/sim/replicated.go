@@ -41,7 +41,7 @@ func (p *Plan) replicate() {
 	for i := range p.Episodes {
 		e := &p.Episodes[i]
 		e.Faults = slices.DeleteFunc(e.Faults, func(f Fault) bool {
-			return f.Kind == UpgradeSupervisor || f.Kind == ChangeConfig && f.Way == editOrder
+			return f.Kind == ChangeConfig && f.Way == editOrder
 		})
 	}
 }
@@ -247,7 +247,9 @@ func (cv *copiesView) does(t *tree, run *proc, spec child.Spec) {
 	case command == followCommand:
 		cv.turns(t, p, active)
 	case command == promoteCommand:
-		cv.promotes(p, tokenOf(spec.Env))
+		if !p.copy.primary { // what an earlier command of the term has left behind may have come first
+			cv.promotes(p, tokenOf(spec.Env))
+		}
 		cv.lingers(t, run)
 	case command == demoteCommand:
 		cv.demotes(p, run)

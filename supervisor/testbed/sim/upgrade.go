@@ -154,12 +154,12 @@ func (i *incarnation) suffer(f Fault) {
 }
 
 // HandOver is child.Guard's.
-func (g *keeper) HandOver(_ context.Context, number uint64, trees int, do func(json.RawMessage) error) error {
+func (g *keeper) HandOver(_ context.Context, trees map[uint64]int, do func(json.RawMessage) error) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	g.handing = func() (guard.Handover, error) { return g.legacy(number, trees) }
+	g.handing = func() (guard.Handover, error) { return g.legacy(trees) }
 	_, err := g.handing()
 	g.w.mu.Unlock()
 	if err != nil {
@@ -169,8 +169,8 @@ func (g *keeper) HandOver(_ context.Context, number uint64, trees int, do func(j
 }
 
 // legacy is what the next image has to know. World.mu is held.
-func (g *keeper) legacy(number uint64, trees int) (l guard.Handover, err error) {
-	if l, err = g.pair.HandOver(g.now(), number, trees); err != nil {
+func (g *keeper) legacy(trees map[uint64]int) (l guard.Handover, err error) {
+	if l, err = g.pair.HandOver(g.now(), trees); err != nil {
 		return l, err
 	}
 	busy := len(g.watchdog.turn) > 0
@@ -191,11 +191,13 @@ func (g *keeper) inherited(inc *incarnation, l guard.Handover) *keeper {
 		delete(d.holders, g)
 		d.holders[next] = true
 	}
-	for i := range l.Lease.Trees {
-		t := l.Lease.Trees[i].Spec.Of.(*handle).tree
-		t.of = next.twins
-		mine := &handle{tree: t, guard: next, held: l.Lease.Trees[i].Spec.Of.(*handle).held}
-		l.Lease.Trees[i].Spec = mine.spec(l.Lease.Trees[i].Spec.Release)
+	for _, e := range l.Leases {
+		for i := range e.Trees {
+			was := e.Trees[i].Spec.Of.(*handle)
+			was.tree.of = next.twins
+			mine := &handle{tree: was.tree, guard: next, held: was.held}
+			e.Trees[i].Spec = mine.spec(e.Trees[i].Spec.Release)
+		}
 	}
 	var numbers [2]uint64
 	next.pair, numbers = guard.Adopt(g.now(), guardianHands{next.twins}, l)

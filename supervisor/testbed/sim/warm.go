@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"understudy/supervisor/child"
@@ -16,7 +15,7 @@ const (
 	warmFrom = 0
 )
 
-// warms makes the services of a plan warm, and takes out what does not go with that. It has a stream of its own: the others are what they were.
+// warms makes the services of a plan warm. It has a stream of its own: the others are what they were.
 func (p *Plan) warms() {
 	r := rand.New(rand.NewPCG(p.Seed, 65))
 	if r.IntN(warmIn) != warmFrom || p.Replicated {
@@ -25,10 +24,6 @@ func (p *Plan) warms() {
 	p.Warm = &warm{asked: r.IntN(2) == 0, demotes: r.IntN(2) == 0}
 	if r.IntN(2) == 0 {
 		p.Warm.rises = drawn(r, p.Timeout/4)
-	}
-	for i := range p.Episodes {
-		e := &p.Episodes[i]
-		e.Faults = slices.DeleteFunc(e.Faults, func(f Fault) bool { return f.Kind == UpgradeSupervisor })
 	}
 }
 
