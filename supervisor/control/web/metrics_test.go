@@ -151,9 +151,11 @@ func TestHandoversAndFailoversAreToldApart(t *testing.T) {
 			case strings.Contains(b.metrics(), gapCount):
 				b.Error("a first start has a gap")
 			}
+			b.board.mu.Lock()
 			if n := len(b.board.terms); n > 0 {
 				b.Errorf("%d terms are left", n)
 			}
+			b.board.mu.Unlock()
 			reads := b.cluster.asked()
 			time.Sleep(time.Minute)
 			if now := b.cluster.asked(); now != reads {
