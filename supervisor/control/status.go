@@ -40,6 +40,7 @@ type ServiceStatus struct {
 	// Files groups its nodes by the config files that they run, the largest group first; none: they are the same.
 	Files    [][]string   `json:"config_files,omitempty"`
 	Copies   []CopyStatus `json:"copies,omitempty"` // of a replicated service
+	Live     []string     `json:"live,omitempty"`   // the nodes whose copies acknowledge writes, and alone can be promoted; none: all can
 	Problems []Problem    `json:"faults"`
 	Stray    string       `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
 	Before   string       `json:"-"` // how it was paused before it was stopped, and will be after the start
@@ -209,6 +210,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 	var members []MemberStatus
 	var told map[string]election.CopyReport
 	var known []string
+	var live []string
 	var first bool
 	err := all(6, func(i int) (err error) {
 		switch i {
@@ -219,7 +221,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 		case 2:
 			orders, err = c.read(ctx, p.Control())
 		case 3:
-			told, first, err = c.copies(ctx, name)
+			told, live, first, err = c.copies(ctx, name)
 		case 4:
 			known, err = c.children(ctx, p.Known())
 		default:
@@ -231,7 +233,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 		return ServiceStatus{}, err
 	}
 	s := describe(name, lock, crumb, members)
-	s.Told, s.Known, s.First = told, known, first
+	s.Told, s.Known, s.Live, s.First = told, known, live, first
 	o := election.ParseControl(orders.data)
 	if o.Paused {
 		s.Paused, s.Stopped, s.Order = true, o.Stopped, o.Words()
