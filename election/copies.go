@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,6 +103,24 @@ func (s Source) Is(other Source) bool {
 type Promotion struct {
 	Token int64 `json:"token"` // 0: there was none
 	Source
+	// Live are the nodes whose copies acknowledge writes, the primary among them: each acknowledged write is on two of these copies, or
+	// more. None: the program decides that itself.
+	Live []string `json:"live,omitempty"`
+
+	version int32 // of the znode that it was read from
+}
+
+// ReadPromotion reads the znode of the copies.
+func ReadPromotion(data []byte) (p Promotion, err error) {
+	if len(data) > 0 {
+		p, err = decode[Promotion](data)
+	}
+	for _, node := range p.Live { // they become a part of commands' environment
+		if err == nil && !printable.IsName(node) {
+			err = fmt.Errorf("%.80q is not plainly a node's name", node)
+		}
+	}
+	return p, err
 }
 
 // Copies are the znodes of a replicated service's copies.
@@ -208,10 +227,8 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 	if err != nil {
 		return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
 	}
-	if len(folder.data) > 0 {
-		if v.Promoted, err = decode[Promotion](folder.data); err != nil {
-			return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
-		}
+	if v.Promoted, err = ReadPromotion(folder.data); err != nil {
+		return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
 	}
 	if v.Known, err = c.s.children(ctx, c.paths.Known()); err != nil {
 		return v, fmt.Errorf("read %s: %w", c.paths.Known(), err)
@@ -291,23 +308,74 @@ func (c *Copies) Wait(ctx context.Context, v CopiesSeen, d time.Duration) error 
 	return err
 }
 
-// Promotes notes, before the copy at this address is promoted under this claim, that it is.
-func (c *Claim) Promotes(ctx context.Context, address string) error {
-	newest := Promotion{c.Token, Source{c.s.cfg.Node.Node, address}}
-	note := &zk.SetDataRequest{Path: c.paths.Copies(), Data: encode(newest), Version: -1}
+// Promotes notes, before the copy at this address is promoted under this claim, that it is. live: its program is told which copies
+// acknowledge writes. Those that did so last go on, or all that are known.
+func (c *Claim) Promotes(ctx context.Context, address string, live bool) (Promotion, error) {
+	newest := Promotion{Token: c.Token, Source: Source{c.s.cfg.Node.Node, address}}
 	for again := (pacing{}); ; {
-		failed, err := c.s.multi(ctx, there(c.paths.Lock()), there(c.name), note)
+		var err error
+		if live {
+			newest.Live, err = c.inherits(ctx)
+		}
+		failed := -1
+		if err == nil {
+			failed, err = c.notes(ctx, newest, -1)
+		}
 		switch {
 		case err == nil:
-			return nil
+			return newest, nil
 		case errors.Is(err, zk.ErrNoAuth), failed == 2:
-			return fmt.Errorf("note the promotion: %w", err)
+			return newest, fmt.Errorf("note the promotion: %w", err)
 		}
 		if err := again.wait(ctx, c.s.client, err); err != nil {
-			return err
+			return newest, err
 		}
 		if err := c.recheck(ctx); err != nil {
-			return err
+			return newest, err
 		}
 	}
+}
+
+// notes writes the record. A node that has lost its claim cannot do that any more.
+func (c *Claim) notes(ctx context.Context, p Promotion, version int32) (failed int, err error) {
+	note := &zk.SetDataRequest{Path: c.paths.Copies(), Data: encode(p), Version: version}
+	return c.s.multi(ctx, there(c.paths.Lock()), there(c.name), note)
+}
+
+func (c *Claim) inherits(ctx context.Context) ([]string, error) {
+	folder, err := c.s.get(ctx, c.paths.Copies())
+	if err != nil {
+		return nil, err
+	}
+	was, err := ReadPromotion(folder.data)
+	if err != nil || len(was.Live) == 0 { // all that are known are a live set in any case
+		if was.Live, err = c.s.children(ctx, c.paths.Known()); err != nil {
+			return nil, err
+		}
+	}
+	return Joined(slices.DeleteFunc(was.Live, func(node string) bool { return !printable.IsName(node) }), c.s.cfg.Node.Node), nil
+}
+
+// Joined are nodes, and others, in order.
+func Joined(nodes []string, others ...string) []string {
+	all := slices.Concat(nodes, others)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Live reads the record of this claim's promotion; false: it is another one's.
+func (c *Claim) Live(ctx context.Context) (p Promotion, ours bool, err error) {
+	folder, err := c.s.get(ctx, c.paths.Copies())
+	if err == nil {
+		p, err = ReadPromotion(folder.data)
+	}
+	p.version = folder.stat.Version
+	return p, p.Token == c.Token, wrap("read which copies acknowledge writes", err)
+}
+
+// SetLive notes which copies do, over the record that was read. After an error that may be done later, but not after another SetLive.
+func (c *Claim) SetLive(ctx context.Context, over Promotion, live []string) error {
+	over.Live = live
+	_, err := c.notes(ctx, over, over.version)
+	return wrap("note which copies acknowledge writes", err)
 }

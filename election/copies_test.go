@@ -3,8 +3,11 @@ package election
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"understudy/supervisor/testbed/must"
 )
@@ -65,13 +68,13 @@ func TestCopiesAreToldForOneVacancy(t *testing.T) {
 				if got := w.seesCopies(ctx, mine).Question(); got != 0 {
 					w.Errorf("it is promoted: the question is %d", got)
 				}
-				if err := held.Promotes(ctx, "b:1"); err != nil {
+				if _, err := held.Promotes(ctx, "b:1", false); err != nil {
 					return err
 				}
 				if err := held.Release(ctx); err != nil {
 					return err
 				}
-				if seen := w.seesCopies(ctx, mine); seen.Vacancy == 0 || seen.Vacancy == first.Vacancy || seen.Question() != seen.Vacancy || seen.Crumb || seen.Promoted != (Promotion{held.Token, Source{"b", "b:1"}}) {
+				if seen := w.seesCopies(ctx, mine); seen.Vacancy == 0 || seen.Vacancy == first.Vacancy || seen.Question() != seen.Vacancy || seen.Crumb || seen.Promoted.Token != held.Token || seen.Promoted.Source != (Source{"b", "b:1"}) || seen.Promoted.Live != nil {
 					w.Errorf("free again: %+v after %+v", seen, first)
 				}
 				return nil
@@ -126,8 +129,60 @@ func TestALostLockPromotesNothing(t *testing.T) {
 		w.claims("a", func(ctx context.Context, s *Session, cl *Claim) error {
 			try(s.ensure(ctx, []string{cl.paths.Copies()}))
 			try(s.delete(ctx, cl.paths.Lock()))
-			if err := cl.Promotes(ctx, ""); !errors.Is(err, ErrLost) {
+			if _, err := cl.Promotes(ctx, "", false); !errors.Is(err, ErrLost) {
 				w.Errorf("%v", err)
+			}
+			return nil
+		})
+	})
+}
+
+// A promotion goes on with the recorded live set, or else with all that are known, and with the node itself.
+func TestAPromotionHasALiveSet(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.claims("a", func(ctx context.Context, s *Session, cl *Claim) error {
+			w.seesCopies(ctx, &Candidate{s: s, paths: cl.paths}) // makes the folders
+			try(s.ensure(ctx, []string{cl.paths.Known() + "/b", cl.paths.Known() + "/no name"}))
+			for text, want := range map[string][]string{
+				"": {"a", "b"}, `{"token":3,"live":["c"]}`: {"a", "c"}, `{"token":3}`: {"a", "b"}, "garbage": {"a", "b"}, `{"live":["c","x y"]}`: {"a", "b"},
+			} {
+				try(s.set(ctx, cl.paths.Copies(), []byte(text), -1))
+				now, err := cl.Promotes(ctx, "x", true)
+				if seen := w.seesCopies(ctx, &Candidate{s: s, paths: cl.paths}); err != nil || !slices.Equal(now.Live, want) || !slices.Equal(seen.Promoted.Live, want) {
+					w.Errorf("%s: %+v, %v; recorded: %+v", text, now, err, seen.Promoted)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// Only the node that is promoted changes the live set, and only as it has read it.
+func TestTheLiveSetIsThePrimarys(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.claims("a", func(ctx context.Context, s *Session, cl *Claim) error {
+			w.seesCopies(ctx, &Candidate{s: s, paths: cl.paths})
+			if _, ours, err := cl.Live(ctx); ours || err != nil {
+				w.Errorf("before the promotion: %v, %v", ours, err)
+			}
+			_, err := cl.Promotes(ctx, "x", true)
+			try(err)
+			early, ours, err := cl.Live(ctx)
+			if !ours || err != nil || !slices.Equal(early.Live, []string{"a"}) {
+				w.Errorf("%+v, %v, %v", early, ours, err)
+			}
+			try(cl.SetLive(ctx, early, []string{"a", "b"}))
+			if err := cl.SetLive(ctx, early, []string{"a"}); !errors.Is(err, zk.ErrBadVersion) {
+				w.Errorf("over what was read before: %v", err)
+			}
+			now, _, err := cl.Live(ctx)
+			try(err)
+			if now.Source != (Source{"a", "x"}) || !slices.Equal(now.Live, []string{"a", "b"}) {
+				w.Errorf("%+v", now)
+			}
+			try(s.delete(ctx, cl.paths.Lock()))
+			if err := cl.SetLive(ctx, now, nil); err == nil {
+				w.Error("a node without the lock has changed it")
 			}
 			return nil
 		})

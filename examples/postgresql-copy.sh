@@ -1,5 +1,5 @@
 #!/bin/sh
-# What understudy asks of one copy of PostgreSQL, in postgresql-replicated.yaml: run, role, position, promote, follow, prepare, reclone.
+# What understudy asks of one copy of PostgreSQL, in postgresql-replicated.yaml: run, role, position, promote, copies, follow, prepare, reclone.
 #
 # The copy on each node starts as a standby of no server. One that was the primary, or gets no data from the primary, is stopped and made like
 # the primary by pg_rewind, else by pg_basebackup.
@@ -69,6 +69,28 @@ needs_no_rewind() {
 	case $(LC_ALL=C pg_controldata | sed -n 's/^Database cluster state: *//p') in *recovery*) [ "$(own_timeline)" = "$timeline" ] ;; *) return 1 ;; esac
 }
 
+# set_counted has a commit wait for one of the copies in UNDERSTUDY_COPIES, for ever if there is none, and returns once no other one counts: new
+# processes have the setting, and whoever sends the log to another copy has read it.
+set_counted() {
+	names=
+	for copy in ${UNDERSTUDY_COPIES:-$UNDERSTUDY_NODE}; do
+		case $copy in *[!A-Za-z0-9._-]*) exit 1 ;; esac
+		names="$names${names:+, }\"$copy\""
+	done
+	names="${PGSYNC:-ANY 1} ($names)"
+	PGOPTIONS='-c statement_timeout=5s' # nothing of a command that was killed is done later
+	export PGOPTIONS
+	ask "alter system set synchronous_standby_names = :'names'" -v names="$names"
+	ask 'select pg_reload_conf()' >/dev/null
+	tries=50
+	until [ "$(ask "select current_setting('synchronous_standby_names') = :'names' and not exists (select from pg_stat_replication
+		where sync_priority > 0 and application_name <> all (string_to_array(:'copies', ' ')))" -v names="$names" -v copies="$UNDERSTUDY_COPIES")" = t ]; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || exit 1
+		sleep 0.1
+	done
+}
+
 # A copy of the primary needs the rest of its log before it is consistent, and takes connections. -R has written where that comes from, and run
 # keeps it for the next start.
 from_active() { : >"$PGDATA/from_active"; }
@@ -102,7 +124,9 @@ position) # nothing while it does not get what the primary writes: a copy that h
 	done
 	echo "$at"
 	;;
+copies) set_counted ;;
 promote)
+	[ -z "${UNDERSTUDY_COPIES+told}" ] || set_counted
 	[ "$(ask 'select pg_promote(true, 30)')" = t ]
 	;;
 follow) # fails if it gets no data within ten seconds

@@ -172,7 +172,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		name := key[strings.LastIndex(key, ".")+1:]
 		given[name] = strings.Contains(everything, name+":") || strings.Contains(string(text), name+":")
 	}
-	for _, elsewhere := range []string{"defaults", "include", "http", "after", "notify", "processes", "name", "oneshot", "undo", "undo_timeout", "undone", "needs_proof", "survives_boot", "nodes", "address", "ip", "announce", "mount", "directory", "type", "ocf", "params", "replicated", "role", "position", "promote", "follow", "positions_from", "max_lag", "state_dir", "demote", "prepare", "reclone", "attempts", "seen_by", "quorum", "warm", "follower"} {
+	for _, elsewhere := range []string{"defaults", "include", "http", "after", "notify", "processes", "name", "oneshot", "undo", "undo_timeout", "undone", "needs_proof", "survives_boot", "nodes", "address", "ip", "announce", "mount", "directory", "type", "ocf", "params", "replicated", "role", "position", "promote", "follow", "positions_from", "max_lag", "state_dir", "demote", "prepare", "reclone", "copies", "attempts", "seen_by", "quorum", "warm", "follower"} {
 		delete(given, elsewhere) // tested below, or in include_test.go, members_test.go, nodes_test.go, replicated_test.go and warm_test.go
 	}
 	for name, ok := range given {

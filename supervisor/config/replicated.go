@@ -20,6 +20,7 @@ type Replicated struct {
 	Prepare       Command       `yaml:"prepare,omitempty,flow" doc:"Makes the stopped copy's data such that it can follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, as pg_rewind does. It has no time limit."`
 	Reclone       Command       `yaml:"reclone,omitempty,flow" doc:"Replaces the stopped copy's data by the primary's. No time limit."`
 	Attempts      int           `yaml:"attempts" doc:"After how many failures in a row of follow or role the copy is stopped and prepared, and of prepare recloned."`
+	Copies        Command       `yaml:"copies,omitempty,flow" doc:"Has the primary acknowledge a write only once a copy on one of the nodes in UNDERSTUDY_COPIES has it, and ends once no other copy counts."`
 	PositionsFrom int           `yaml:"positions_from,omitempty" doc:"How many copies must have reported their position before any is promoted. The first promotion needs all. Default: all but one of the nodes that ever had a copy."`
 	MaxLag        Size          `yaml:"max_lag" doc:"How far behind the best copy one may be that is promoted for its priority."`
 	SeenBy        *SeenBy       `yaml:"seen_by,omitempty" doc:"Followers look at the primary from outside. If enough of them cannot reach it, another copy is promoted."`
@@ -56,7 +57,8 @@ func (r *Replicated) needed() []keyedCommand {
 
 // commands are all that steer a copy.
 func (r *Replicated) commands() []keyedCommand {
-	return append(r.needed(), keyedCommand{"demote", r.Demote}, keyedCommand{"prepare", r.Prepare}, keyedCommand{"reclone", r.Reclone})
+	return append(r.needed(), keyedCommand{"demote", r.Demote}, keyedCommand{"prepare", r.Prepare}, keyedCommand{"reclone", r.Reclone},
+		keyedCommand{"copies", r.Copies})
 }
 
 // mostCopies bounds positions_from.
@@ -84,6 +86,9 @@ func (r *Replicated) check(p, service place, w written) {
 	}
 	if from := p.key("positions_from"); from.given() || r.PositionsFrom != 0 {
 		checkBetween(from, r.PositionsFrom, 1, mostCopies)
+		if len(r.Copies) > 0 {
+			from.and(p.key("copies")).fault("does not go with copies, which records whose positions it takes")
+		}
 	}
 	r.SeenBy.check(p.key("seen_by"))
 	if r.MaxLag < 0 {

@@ -26,7 +26,7 @@ func TestAReplicatedServiceIsRead(t *testing.T) {
 		t.Error(diff)
 	}
 	want = &Replicated{
-		Role: Command{"r"}, Position: Command{"p"}, Promote: Command{"pr"}, Follow: Command{"f"}, Attempts: 5,
+		Role: Command{"r"}, Position: Command{"p"}, Promote: Command{"pr"}, Follow: Command{"f"}, Copies: Command{"c", "now"}, Attempts: 5,
 		Interval: time.Second, Timeout: 10 * time.Second, StateDir: "/var/lib/understudy",
 		SeenBy: &SeenBy{Exec: Command{"look"}, Quorum: QuorumMajority, Failures: 3, Interval: 5 * time.Second, Timeout: 2 * time.Second},
 	}

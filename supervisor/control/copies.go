@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -135,6 +134,9 @@ func (c CopyStatus) words(v ServiceStatus, now time.Time) string {
 	if c.Same {
 		parts = append(parts, "has lost nothing")
 	}
+	if len(v.Live) > 0 && !slices.Contains(v.Live, c.Node) {
+		parts = append(parts, "not in the live set")
+	}
 	switch {
 	case c.Sees == nil:
 	case c.Sees.Well:
@@ -183,19 +185,17 @@ func begins(h SwitchoverRequest, copies map[string]election.CopyReport, first bo
 	return nil
 }
 
-// copies are what nodes say of their copies of a replicated service; nil: it is not one. first: none was promoted before.
-func (c *Cluster) copies(ctx context.Context, service string) (said map[string]election.CopyReport, first bool, err error) {
+// copies are what nodes say of their copies of a replicated service; nil: it is not one. live are the nodes whose copies alone can be
+// promoted; nil: all can. first: none was promoted before.
+func (c *Cluster) copies(ctx context.Context, service string) (said map[string]election.CopyReport, live []string, first bool, err error) {
 	path := election.Paths{Root: c.root, Service: service}.Copies()
 	folder, err := c.read(ctx, path)
 	if err != nil || !folder.exists {
-		return nil, false, err
+		return nil, nil, false, err
 	}
-	if len(folder.data) > 0 {
-		var newest election.Promotion
-		err := json.Unmarshal(folder.data, &newest)
-		first = err == nil && newest.Token == 0
-	} else {
-		first = true
+	newest, unread := election.ReadPromotion(folder.data)
+	if unread == nil {
+		live, first = newest.Live, newest.Token == 0
 	}
 	said = map[string]election.CopyReport{}
 	_, err = list(ctx, c.znodes, path, func(node string, n znode) election.CopyReport {
@@ -206,7 +206,7 @@ func (c *Cluster) copies(ctx context.Context, service string) (said map[string]e
 		said[node] = about
 		return about
 	})
-	return said, first, err
+	return said, live, first, err
 }
 
 // risk says what is lost when a copy is promoted whatever data it has.
@@ -220,7 +220,11 @@ func risk(v ServiceStatus, to string, copies map[string]election.CopyReport) str
 	for _, node := range slices.Compact(nodes) {
 		all = append(all, node+" "+dataOf(copies[node]))
 	}
-	return to + " is promoted whatever data it has, and what only others have is lost: " + strings.Join(all, "; ")
+	lacks := "is promoted whatever data it has"
+	if len(v.Live) > 0 && !slices.Contains(v.Live, to) {
+		lacks += ", and is not in the live set (" + strings.Join(v.Live, ", ") + ")"
+	}
+	return to + " " + lacks + ", and what only others have is lost: " + strings.Join(all, "; ")
 }
 
 // dataOf is what data a copy has, as its node says.

@@ -40,6 +40,7 @@ type ServiceStatus struct {
 	// Files groups its nodes by the config files that they run, the largest group first; none: they are the same.
 	Files    [][]string   `json:"config_files,omitempty"`
 	Copies   []CopyStatus `json:"copies,omitempty"` // of a replicated service
+	Live     []string     `json:"live,omitempty"`   // the nodes whose copies acknowledge writes, and alone can be promoted; none: all can
 	Problems []Problem    `json:"faults"`
 	// Ran is what `run --once` has run last, where no node is left that could run it again.
 	Ran      *HistoryEntry `json:"ran_once,omitempty"`
@@ -212,6 +213,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 	var members []MemberStatus
 	var told map[string]election.CopyReport
 	var known []string
+	var live []string
 	var first bool
 	err := all(6, func(i int) (err error) {
 		switch i {
@@ -222,7 +224,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 		case 2:
 			orders, err = c.read(ctx, p.Control())
 		case 3:
-			told, first, err = c.copies(ctx, name)
+			told, live, first, err = c.copies(ctx, name)
 		case 4:
 			known, err = c.children(ctx, p.Known())
 		default:
@@ -234,7 +236,7 @@ func (c *Cluster) service(ctx context.Context, name string) (ServiceStatus, erro
 		return ServiceStatus{}, err
 	}
 	s := describe(name, lock, crumb, members)
-	s.Told, s.Known, s.First = told, known, first
+	s.Told, s.Known, s.Live, s.First = told, known, live, first
 	o := election.ParseControl(orders.data)
 	if o.Paused {
 		s.Paused, s.Stopped, s.Order = true, o.Stopped, o.Words()

@@ -38,7 +38,7 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 	if err != nil {
 		return ServiceStatus{}, err
 	}
-	copies, first, err := c.copies(ctx, h.Service)
+	copies, _, first, err := c.copies(ctx, h.Service)
 	if err == nil && h.First {
 		err = begins(h, copies, first)
 		h.Force = true
@@ -90,6 +90,9 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 		if h.Tell != nil && copies != nil {
 			h.Tell(risk(v, h.To, copies))
 		}
+	case len(v.Live) > 0 && !slices.Contains(v.Live, h.To):
+		return v, refused("%s is not in the live set (%s), so its copy may lack acknowledged writes (%s)",
+			h.To, strings.Join(v.Live, ", "), all)
 	case !waits(v.Members[i]):
 		return v, refused("%s does not stand by: it is %s%s (%s)", h.To, v.Members[i].Role, because(v.Members[i]), all)
 	case v.Members[i].Health != election.HealthOK:

@@ -250,3 +250,32 @@ func TestACopyIsForcedThoughOthersHaveMoreData(t *testing.T) {
 		t.Errorf("%q, %v", said, err)
 	}
 }
+
+// A copy that acknowledges no writes may lack some: only force promotes it.
+func TestASwitchoverStaysInTheLiveSet(t *testing.T) {
+	b, one, two := pair(t)
+	position := uint64(90)
+	folder := paths("db").Copies()
+	one.put(folder, election.Promotion{Token: b.token("db"), Live: []string{"one", "three"}}, 0)
+	two.put(folder+"/two", election.CopyReport{Node: "two", Role: "follower", Position: &position}, 0)
+	_, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"})
+	if want := "two is not in the live set (one, three), so its copy may lack acknowledged writes (--force orders it anyway, whatever data it has)"; !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+	if _, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two", Force: true, Tell: func(string) {}}); err != nil {
+		t.Error(err)
+	}
+	words := ""
+	for _, c := range b.status("db").Services[0].Copies {
+		words += c.Node + ": " + c.Words + "\n"
+	}
+	if strings.Count(words, "not in the live set") != 1 || !strings.Contains(words, "two: follower, has followed no promotion, not in the live set") {
+		t.Error(words)
+	}
+	one.release("db")
+	said := ""
+	_, err = b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two", Force: true, Tell: func(step string) { said = step }})
+	if want := "two is promoted whatever data it has, and is not in the live set (one, three), and what only others have is lost: "; err != nil || !strings.HasPrefix(said, want) {
+		t.Errorf("%q, %v", said, err)
+	}
+}

@@ -41,6 +41,8 @@ type Rules struct {
 	Promoted int64  // the token of the newest promotion that there ever was; 0: there was none
 	From     int    // so many copies must have told their position
 	MaxLag   uint64 // how far behind the best one a copy may be
+	// Live are the nodes whose copies acknowledge writes: any of these but one have all that was acknowledged. nil: that is not recorded.
+	Live []string
 }
 
 // Need is how many copies must have told their position, where the config gives so many (0: it does not), and so many are listed. By
@@ -128,6 +130,18 @@ func lost(t Told, all []Told) string {
 	return ""
 }
 
+// live are the nodes whose copies alone count; nil: all do. Where a copy has followed a newer promotion than the record's, that is of an
+// older copy of ZooKeeper's data.
+func (r Rules) live(all []Told) []string {
+	newer := func(t Told) bool {
+		return t.Era > r.Era || t.Era == r.Era && !t.Led && max(t.Followed, t.Toward) > r.Promoted
+	}
+	if r.Promoted == 0 || slices.ContainsFunc(all, newer) {
+		return nil
+	}
+	return r.Live
+}
+
 // setBack reports whether ZooKeeper's data may be an older copy, of before a loss: then the newest promotion that it names is not the
 // newest of all. As soon as a copy has followed that one, or is about to, it counts.
 func (r Rules) setBack(all []Told) bool {
@@ -165,8 +179,11 @@ func (r Rules) Judge(all []Told) Verdict {
 	}
 	var known []Told
 	var unknown []string
-	setBack := r.setBack(all)
+	setBack, live := r.setBack(all), r.live(all)
 	for _, t := range all {
+		if live != nil && !slices.Contains(live, t.Node) {
+			continue
+		}
 		if why := lost(t, all); why != "" {
 			t.Position, t.Same, t.Why = nil, false, why
 		}
@@ -181,6 +198,9 @@ func (r Rules) Judge(all []Told) Verdict {
 	}
 	slices.Sort(unknown)
 	need := max(r.From, 1)
+	if live != nil {
+		need = max(len(live)-1, 1)
+	}
 	because := ""
 	if r.Promoted == 0 { // any of them may be the one with the data, and nothing else says which
 		need, because = max(need, len(all)), "no copy was promoted before, and the first promotion needs every node's report: "

@@ -242,7 +242,7 @@ func TestATermTakesTheProgramOver(t *testing.T) {
 		if err := c.Promoting(1, 12); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Promote(12, nil)(t.Context(), nil); err != nil {
+		if err := c.Promote(12, nil, nil)(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)

@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"understudy/supervisor/host"
@@ -10,10 +11,14 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Promote makes the copy the primary in a term that has its tree. orders is where promote runs; nil: in the copy's tree.
-func (c *Copy) Promote(token int64, orders host.Tree) func(context.Context, host.Process) error {
+// Promote makes the copy the primary in a term that has its tree. orders is where promote runs; nil: in the copy's tree. Its writes are
+// acknowledged once one of the copies on these nodes has them, too; nil: the program knows which.
+func (c *Copy) Promote(token int64, orders host.Tree, counted []string) func(context.Context, host.Process) error {
 	return func(ctx context.Context, first host.Process) error {
 		a := c.primary(token)
+		if counted != nil {
+			a.env = append(a.env, countedIs(counted))
+		}
 		ctx, cancel := a.bounded(ctx)
 		defer cancel()
 		there := a
@@ -30,6 +35,24 @@ func (c *Copy) Promote(token int64, orders host.Tree) func(context.Context, host
 		c.log.Info("the copy is promoted", "token", token, "took", time.Since(began).Round(time.Millisecond))
 		return nil
 	}
+}
+
+func countedIs(nodes []string) string { return "UNDERSTUDY_COPIES=" + strings.Join(nodes, " ") }
+
+// Count has the promoted copy acknowledge a write once one of the copies on these nodes has it. After an error others may count, too.
+func (c *Copy) Count(ctx context.Context, token int64, nodes []string) error {
+	a := c.primary(token)
+	a.env = append(a.env, countedIs(nodes))
+	return a.order(ctx, a.conf.Replicated.Copies)
+}
+
+// Reaches is how far the promoted copy's data goes now.
+func (c *Copy) Reaches(ctx context.Context, token int64) (uint64, error) {
+	said := c.primary(token).position(ctx)
+	if said.position == nil {
+		return 0, errors.New(said.why)
+	}
+	return *said.position, nil
 }
 
 // Demote makes the copy a follower, of nobody yet, in a term that has its tree. P1: it is asked what it is once nothing is left in orders

@@ -18,7 +18,7 @@ func promoted(t *testing.T, s *stage, c *Copy) (run *unit.CarriedRun, orders *st
 		t.Fatal(err)
 	}
 	orders = &stage{tells: s}
-	if err := c.Promote(12, orders)(t.Context(), nil); err != nil {
+	if err := c.Promote(12, orders, nil)(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.forget()

@@ -170,7 +170,7 @@ func TestAWarmProgramIsPromotedByASignal(t *testing.T) {
 		if _, err := c.Hold(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Promote(12, nil)(t.Context(), s.program); err != nil || got != 1 {
+		if err := c.Promote(12, nil, nil)(t.Context(), s.program); err != nil || got != 1 {
 			t.Errorf("%v, it got %d signals", err, got)
 		}
 		ctx, enough := context.WithTimeout(t.Context(), time.Minute)

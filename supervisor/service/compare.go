@@ -147,6 +147,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 			return c.later(pause)
 		}
 		if seen.Holder == me && token == seen.Token {
+			here.noteFollowers(seen)
 			return c.seenByOthers(ctx, conf, seen)
 		}
 		return lookAgain
@@ -273,8 +274,15 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64,
 
 func rulesOf(conf Conf, seen election.CopiesSeen) copies.Rules {
 	r, promoted := conf.Replicated, seen.Promoted.Token
+	var live []string // an operator has had the others forgotten
+	for _, node := range seen.Promoted.Live {
+		if slices.Contains(seen.Known, node) {
+			live = append(live, node)
+		}
+	}
 	return copies.Rules{
-		Era: seen.Era, Promoted: promoted, From: copies.Need(r.PositionsFrom, len(seen.Known), promoted), MaxLag: uint64(r.MaxLag),
+		Live: live,
+		Era:  seen.Era, Promoted: promoted, From: copies.Need(r.PositionsFrom, len(seen.Known), promoted), MaxLag: uint64(r.MaxLag),
 	}
 }
 

@@ -37,12 +37,13 @@ type copyHere struct {
 	saidSeen time.Time // when it was last told that others do not reach the primary
 	doubts   loglimit.Line
 
-	mu      sync.Mutex // guards the fields below
-	stands  bool       // this node would take the lock
-	token   int64      // of the term in which the copy is the primary; 0: it is not
-	verdict verdictOf
-	again   again
-	outside outside
+	mu        sync.Mutex // guards the fields below
+	stands    bool       // this node would take the lock
+	token     int64      // of the term in which the copy is the primary; 0: it is not
+	verdict   verdictOf
+	again     again
+	outside   outside
+	followers followers
 }
 
 // verdictOf is which copy may be promoted in a vacancy.

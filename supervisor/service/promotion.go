@@ -22,6 +22,7 @@ type promotion struct {
 	fenced      bool             // programs of another term may have run since the copies were compared
 	spares      bool             // the term has not taken the copy's tree yet: nothing of it runs in there
 	promoteTree host.Tree        // what promotes and demotes a copy that may outlive the term; nil: there is none
+	counted     []string         // on which nodes copies acknowledge its writes; nil: it is not told
 	run         *unit.CarriedRun // the follower that is about to be promoted
 	demoted     *unit.CarriedRun // the programs of a copy that is a follower again
 }
@@ -53,7 +54,7 @@ func (p *promotion) take(ctx context.Context, t *term) role.Event {
 		err = v.copy.Promoting(t.birth.Ctime, t.claim.Token)
 	}
 	if err == nil && !v.copy.warm {
-		err = t.claim.Promotes(ctx, v.copyAddress(v.conf))
+		err = p.noted(ctx, t)
 	}
 	switch {
 	case err == nil:
@@ -68,6 +69,16 @@ func (p *promotion) take(ctx context.Context, t *term) role.Event {
 	v.log.Error("this node's copy cannot be promoted", "error", err)
 	v.mem.story.failure = err.Error()
 	return role.Event{Kind: role.NoCopy}
+}
+
+// noted notes the promotion, and which copies acknowledge what the primary writes.
+func (p *promotion) noted(ctx context.Context, t *term) error {
+	live := len(t.v.conf.Replicated.Copies) > 0
+	now, err := t.claim.Promotes(ctx, t.v.copyAddress(t.v.conf), live)
+	if live {
+		p.counted = besides(now.Live, t.v.node.Self.Node)
+	}
+	return err
 }
 
 // stops makes a run of a copy that is not promoted after all, for Stop: killed, it may come back with less than it has told the others.
@@ -99,7 +110,7 @@ func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
 	if run == nil {
 		cfg.Env = replica.Active{}.Environ(false)
 	}
-	promote := v.copy.Promote(cfg.Token, p.promoteTree)
+	promote := v.copy.Promote(cfg.Token, p.promoteTree, p.counted)
 	if run != nil || v.copy.warm {
 		cfg.Promote = func(ctx context.Context, first host.Process) error {
 			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
@@ -107,7 +118,7 @@ func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
 			}
 			return promote(ctx, first)
 		}
-		cfg.Attend = v.copy.Attend(cfg.Token)
+		cfg.Attend = t.attends(v.copy.Attend(cfg.Token))
 	} else { // what is started anew is no follower of anybody
 		cfg.MayStart = func() error { return errNoCopy }
 	}

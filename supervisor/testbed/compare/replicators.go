@@ -106,7 +106,7 @@ func nodes(tb testing.TB, w *trio, stage *kit.Stage, service, text string, swaps
 			all = append(all, fmt.Sprint("db-", i+1, address, "10.0.0.", i+1), other.Name+address+other.Addr)
 		}
 		all = append(all, `servers: ["127.0.0.1:2181"]`, fmt.Sprintf("servers: [%s]\n  root: %s", strings.Join(stage.Servers, ", "), root),
-			"\nservices:\n", fmt.Sprintf("\nnode: %s\nservices:\n", h.Name), "      positions_from: 2", "      state_dir: "+kept+"\n      positions_from: 2")
+			"\nservices:\n", fmt.Sprintf("\nnode: %s\nservices:\n", h.Name), "    replicated:\n", "    replicated:\n      state_dir: "+kept+"\n")
 		for i := 0; i < len(all); i += 2 {
 			if !strings.Contains(config, all[i]) {
 				tb.Fatalf("the example of %s does not hold %q any more", service, all[i])

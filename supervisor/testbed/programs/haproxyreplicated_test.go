@@ -59,10 +59,7 @@ func (r *trio) beside(t *testing.T, h *kit.Host, words ...string) {
 // The example's ports lead writers to the primary, and readers to copies that are near enough, or have every acknowledged write.
 func TestHAProxyFindsTheCopyThatAClientOfPostgreSQLNeeds(t *testing.T) {
 	need.These(t, "pgbouncer")
-	r := postgresTrio(t)
-	for _, dir := range r.dirs {
-		add(t, filepath.Join(dir, "postgresql.conf"), "\nsynchronous_standby_names = 'FIRST 1 (a, b, c)'\n")
-	}
+	r := postgresTrio(t, "      LANG: C.UTF-8\n", "      LANG: C.UTF-8\n      PGSYNC: FIRST 1\n")
 	p := r.begin(t)
 	front := r.through(t)
 	// whose is the host that answers at a port; nil: nobody does.

@@ -5,13 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"understudy/election"
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/keytest"
 	"understudy/supervisor/testbed/kit"
@@ -47,7 +47,7 @@ func swapPostgres(s watch.Store, key int, write int64) (int64, error) {
 	return said[0], nil
 }
 
-func postgresTrio(t *testing.T) *trio {
+func postgresTrio(t *testing.T, swaps ...string) *trio {
 	need.These(t, "pidns")
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if len(found) == 0 {
@@ -59,12 +59,6 @@ func postgresTrio(t *testing.T) *trio {
 		swap: swapPostgres,
 	}, filepath.Join(bin, "pg_rewind"))
 	dir := kit.Open(t, t.TempDir())
-	example, err := os.ReadFile("../../../examples/postgresql-replicated.yaml")
-	must.OK(t, err)
-	synchronous := regexp.MustCompile(`synchronous_standby_names = '[^']*'`).FindString(string(example))
-	for i, h := range r.hosts {
-		synchronous = strings.ReplaceAll(synchronous, fmt.Sprint("db-", i+1), h.Name)
-	}
 	script, err := os.ReadFile("../../../examples/postgresql-copy.sh")
 	must.OK(t, err)
 	copies := filepath.Join(dir, "postgresql-copy.sh")
@@ -97,7 +91,7 @@ func postgresTrio(t *testing.T) *trio {
 	}
 	conf := []string{
 		"listen_addresses = '*'", "unix_socket_directories = '..'", "shared_buffers = 8MB", "hot_standby = on", "wal_log_hints = on",
-		"wal_keep_size = 256MB", "wal_retrieve_retry_interval = 1s", synchronous,
+		"wal_keep_size = 256MB", "wal_retrieve_retry_interval = 1s",
 		"ssl = on", "ssl_cert_file = 'server'", "ssl_key_file = 'server-key'", "",
 	}
 	add(t, filepath.Join(first, "postgresql.conf"), "\n"+strings.Join(conf, "\n"))
@@ -110,9 +104,9 @@ func postgresTrio(t *testing.T) *trio {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		}
-		r.copy(t, h, "postgresql-replicated.yaml", "    user: postgres\n", "    user: postgres\n    contain: pidns\n", "/etc/understudy/postgresql-copy.sh", copies,
+		r.copy(t, h, "postgresql-replicated.yaml", append(slices.Clone(swaps), "    user: postgres\n", "    user: postgres\n    contain: pidns\n", "/etc/understudy/postgresql-copy.sh", copies,
 			"/usr/lib/postgresql/15/bin", bin, "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data, "/var/run/postgresql", filepath.Dir(data),
-			"/var/lib/postgresql/.pgpass", passfile)
+			"/var/lib/postgresql/.pgpass", passfile)...)
 	}
 	return r
 }
@@ -216,6 +210,37 @@ func TestABaseBackupJoinsTheCopiesOfPostgreSQL(t *testing.T) {
 	}
 	now := r.primary(t)
 	r.l.Check(t, now.Addr+r.port)
+}
+
+// After two losses in a row the copy that is left is promoted, and has every acknowledged commit: the first one leaves the live set.
+func TestTheCopyOfPostgreSQLThatIsLeftIsPromoted(t *testing.T) {
+	r := postgresTrio(t)
+	p := r.begin(t)
+	left, lost := r.others(p)[0], r.others(p)[1]
+	live := func(want ...*kit.Host) {
+		t.Helper()
+		var now election.Promotion
+		if !kit.Reached(2*soon, func() bool {
+			data, _, _ := r.Conn().Get(r.Path("services", r.service, "copies"))
+			now, _ = election.ReadPromotion(data)
+			return len(now.Live) == len(want) && !slices.ContainsFunc(want, func(h *kit.Host) bool { return !slices.Contains(now.Live, h.Name) })
+		}) {
+			t.Fatalf("the live set is %v", now.Live)
+		}
+	}
+	live(p, left, lost)
+	r.sups[lost.Name].Kill9()
+	live(p, left)
+	from := r.l.Sent()
+	kit.Until(t, soon, "the copy that is left acknowledges", func() bool { _, ok := r.l.AckedBy(from); return ok })
+	r.sups[p.Name].Kill9()
+	kit.Until(t, 2*soon, "the last copy is promoted", func() bool { primary, _, err := r.state(left.Addr+r.port, ""); return primary && err == nil })
+	r.l.Check(t, left.Addr+r.port)
+	from = r.l.Sent()
+	r.up(t, lost)
+	kit.Until(t, 2*soon, "a copy acknowledges again", func() bool { by, ok := r.l.AckedBy(from); return ok && by == left.Addr+r.port })
+	live(left, lost)
+	r.l.Check(t, left.Addr+r.port)
 }
 
 // A commit that is acknowledged is on another copy, also while a backup tool takes the log as copies do.

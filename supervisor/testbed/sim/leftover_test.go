@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"syscall"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"

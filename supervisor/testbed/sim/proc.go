@@ -115,6 +115,9 @@ func (p *proc) die(status child.ExitStatus) {
 	if p.program == lateCommand {
 		p.tree.host.w.copies.late(p)
 	}
+	if p.program == copiesCommand {
+		p.tree.host.w.copies.counting(p, status)
+	}
 	if p.program == prepareCommand || p.program == recloneCommand {
 		p.tree.host.w.copies.prepared(p, status)
 	}

@@ -58,6 +58,7 @@ var rare = []Pair{
 	{"fencing", "copy not promoted", "stopping"}, // its program ended, or its disk is full
 	{"standby", prepareCommand, "standby"},
 	{"active", demoteCommand, "stopping"},
+	{"active", copiesCommand, "active"},
 	{"standby", recloneCommand, "standby"},
 	{"failed", "what an older copy records is confirmed dead", "standby"}, // an operator's
 	{"standby", "any copy may be promoted", "standby"},                    // an operator's: a primary died before its followers were known to have its data

@@ -56,6 +56,9 @@ func (p *Plan) replicated() *config.Replicated {
 		PositionsFrom: p.positionsFrom(), Interval: 2 * p.Timeout, Timeout: p.Timeout / 4, StateDir: "/state", SeenBy: p.seenBy(),
 		Attempts: 2,
 	}
+	if p.lives() {
+		r.Copies, r.PositionsFrom, r.Interval = []string{copiesCommand}, 0, p.Timeout/2
+	}
 	if p.prepares() {
 		r.Prepare, r.Reclone = []string{prepareCommand}, []string{recloneCommand}
 	}
@@ -95,6 +98,8 @@ func (r *revision) has(other *revision) bool {
 type copyOf struct {
 	primary bool
 	led     bool      // it was, with this program
+	counted []string  // whose copies it counts, if it is told
+	stalls  time.Time // until then it gets nothing new
 	asked   bool      // to end
 	follows string    // the node whose copy it was told to follow
 	from    string    // and the one whose data it has got
@@ -148,7 +153,7 @@ func (cv *copiesView) write(primary *proc) {
 	}
 	cv.data[key] = now
 	for _, n := range cv.nodes {
-		if f := cv.on(service, n.name); f != nil && !cv.lags() && cv.receives(f, primary) {
+		if f := cv.on(service, n.name); f != nil && !cv.stalls(f) && !cv.lags() && cv.receives(f, primary) && cv.counts(primary, n.name) {
 			cv.acked[service] = now
 		}
 	}
@@ -199,6 +204,8 @@ func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
 	switch command := spec.Argv[0]; {
 	case command == demoteCommand && p != nil:
 		return "", cv.demoteEnds()
+	case command == copiesCommand:
+		return "", cv.countEnds(p)
 	case command == prepareCommand, command == recloneCommand:
 		if cv.on(t.service, active) == nil {
 			code = 1
@@ -214,7 +221,7 @@ func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
 		return "", 0
 	case command == positionCommand && p != nil:
 		if active != "" && active != t.node {
-			if from := cv.on(t.service, active); from != nil && from.copy.primary && (p.copy.from != active || !cv.lags()) {
+			if from := cv.on(t.service, active); from != nil && from.copy.primary && (p.copy.from != active || !cv.stalls(p) && !cv.lags()) {
 				cv.receives(p, from)
 			}
 			if p.copy.from != active || cv.hiding.cut[t.service] {
@@ -247,10 +254,13 @@ func (cv *copiesView) does(t *tree, run *proc, spec child.Spec) {
 	case command == followCommand:
 		cv.turns(t, p, active)
 	case command == promoteCommand:
+		p.copy.counted = strings.Fields(variable(spec, "UNDERSTUDY_COPIES"))
 		if !p.copy.primary { // what an earlier command of the term has left behind may have come first
 			cv.promotes(p, tokenOf(spec.Env))
 		}
 		cv.lingers(t, run)
+	case command == copiesCommand:
+		run.copy.counted = strings.Fields(variable(spec, "UNDERSTUDY_COPIES"))
 	case command == demoteCommand:
 		cv.demotes(p, run)
 		cv.lingers(t, run)

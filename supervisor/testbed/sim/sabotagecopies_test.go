@@ -1,5 +1,7 @@
 package sim
 
+import "slices"
+
 // sabotagesOfCopies break what replicated programs rest on.
 var sabotagesOfCopies = []sabotage{
 	{"promote a copy whose tree does not end with the lease", []change{
@@ -40,6 +42,9 @@ var sabotagesOfCopies = []sabotage{
 		{"supervisor/copies/judge.go", "	case promoted == 0:\n		return 2\n	}\n	return max(listed-1, 1)\n", "	case promoted == 0:\n		return 2\n	}\n	return 1\n"},
 		copies,
 	}},
+	{"promote any copy of the live set", slices.Concat(lives, []change{
+		{"supervisor/copies/judge.go", "		need = max(len(live)-1, 1)\n", "		need = 1\n"},
+	})},
 	{"start a copy whose data is half prepared", []change{
 		{"supervisor/replica/prepare.go", "		return way, nil, torn != \"\" && way != \"\"\n", "		return way, nil, false\n"},
 		copies, preparations,

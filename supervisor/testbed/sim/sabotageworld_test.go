@@ -106,6 +106,16 @@ var rewinds = change{"supervisor/testbed/sim/rewind.go", "	rewindsIn   = 4\n	rew
 // copies makes the services of every plan replicated.
 var copies = change{"supervisor/testbed/sim/replicated.go", "	replicatedIn   = 7\n	replicatedFrom = 4\n", "	replicatedIn   = 1\n	replicatedFrom = 0\n"}
 
+// lives has three copies of each service, or four, the primary's program told which of the others it counts, and hosts and copies fail often.
+var lives = []change{
+	copies,
+	{"supervisor/testbed/sim/lives.go", "	if now := time.Now(); f.copy.stalls.Before(now) && cv.rng.IntN(stalling) == 0 {\n", "	if now := time.Now(); f.copy.stalls.Before(now) && cv.rng.IntN(20) == 0 {\n"},
+	{"supervisor/testbed/sim/replicated.go", "r.Interval = []string{copiesCommand}, 0, p.Timeout/2", "r.Interval = []string{copiesCommand}, 0, p.Timeout/8"},
+	{"supervisor/testbed/sim/kinds.go", "DeleteInStopping, StopInFencing, LateInscription, ", "DeleteInStopping, StopInFencing, LateInscription, " + strings.Repeat("PowerOff, ", 60)},
+	{"supervisor/testbed/sim/lives.go", "p.Seed/replicatedIn%3 > 0", "p.Seed/replicatedIn > 0"},
+	{"supervisor/testbed/sim/plan.go", "Nodes: pick(r, 2, 2, 2, 3, 3, 4)", "Nodes: pick(r, 3, 3, 3, 3, 3, 4)"},
+}
+
 // preparations have each copy prepared that starts beside a primary whose data it may not have.
 var preparations = change{"supervisor/testbed/sim/preparing.go", "p.Replicated && p.Seed/replicatedIn%2 == 0", "p.Replicated"}
 
