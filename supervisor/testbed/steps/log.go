@@ -2,7 +2,6 @@ package steps
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,19 +26,20 @@ const (
 	opError           = -1
 )
 
-// Read returns the committed transactions of servers that are all up and agree, by their data directories, in order: a transaction of one
-// server alone was never committed. So do errors of clients take a zxid, and are left out.
-func Read(dirs ...string) ([]Txn, error) {
+// Read returns the transactions of servers that are all up and agree, by their data directories, in order. Those up to the newest of a
+// leader's that most logs have were committed. Of its last ones, which one log alone has, that is not known: a leader that is cut off
+// leaves some that never were, and a server that is brought up to date by a snapshot lacks some that were.
+func Read(dirs ...string) (committed []Txn, tails [][]Txn, err error) {
 	found, count := map[int64]Txn{}, map[int64]int{}
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "version-2", "log.*"))
 		if err != nil {
-			return nil, fmt.Errorf("find logs: %w", err)
+			return nil, nil, fmt.Errorf("find logs: %w", err)
 		}
 		here := map[int64]Txn{}
 		for _, file := range files {
 			if err := readLog(file, here); err != nil {
-				return nil, fmt.Errorf("read %s: %w", file, err)
+				return nil, nil, fmt.Errorf("read %s: %w", file, err)
 			}
 		}
 		for zxid, t := range here {
@@ -47,8 +47,23 @@ func Read(dirs ...string) ([]Txn, error) {
 			count[zxid]++
 		}
 	}
-	maps.DeleteFunc(found, func(zxid int64, t Txn) bool { return count[zxid] <= len(dirs)/2 })
-	return slices.SortedFunc(maps.Values(found), func(a, b Txn) int { return cmp.Compare(a.Zxid, b.Zxid) }), nil
+	newest, tail := map[int64]int64{}, map[int64][]Txn{} // by the leader's epoch
+	for zxid, n := range count {
+		if n > len(dirs)/2 {
+			newest[zxid>>32] = max(newest[zxid>>32], zxid)
+		}
+	}
+	for _, zxid := range slices.Sorted(maps.Keys(found)) {
+		if epoch := zxid >> 32; zxid <= newest[epoch] {
+			committed = append(committed, found[zxid])
+		} else {
+			tail[epoch] = append(tail[epoch], found[zxid])
+		}
+	}
+	for _, epoch := range slices.Sorted(maps.Keys(tail)) {
+		tails = append(tails, tail[epoch])
+	}
+	return committed, tails, nil
 }
 
 // readLog reads one file. A server may write to it: what is not whole yet is left out.
