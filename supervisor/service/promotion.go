@@ -102,7 +102,7 @@ func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
 		return cfg
 	}
 	if cfg.Adopt != nil { // a previous image of this process has promoted it
-		cfg.Attend = v.copy.Attend(cfg.Token)
+		cfg.Attend = t.attends(v.copy.Attend(cfg.Token))
 		return cfg
 	}
 	p.run = nil
