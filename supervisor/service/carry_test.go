@@ -168,7 +168,7 @@ func TestTheEndOfATermThatDoesNotGoOnIsBounded(t *testing.T) {
 
 // A copy that a previous image has promoted is not promoted again, and what it is is asked on.
 func TestAPromotedCopyIsNotPromotedAgain(t *testing.T) {
-	v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
+	v := made(t, Conf{Service: config.Service{Warm: &config.Warm{}, Replicated: &config.Replicated{}}}, nil)
 	run := &unit.CarriedRun{}
 	var p promotion
 	if cfg := p.promotes(&term{candidacy: &candidacy{v: v}}, unit.RunConfig{Adopt: run}); cfg.Promote != nil || cfg.Attend == nil || cfg.Adopt != run {
