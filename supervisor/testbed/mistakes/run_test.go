@@ -74,10 +74,10 @@ func TestPrograms(t *testing.T) {
 		},
 		{"well", "command: [sleep, '99']", 7, []string{"n1 active", "ok"}, nil},
 	}
-	taken := listens(t, "")
+	taken, agents := listens(t, ""), listens(t, "")
 	secret := write(t, "secret", strings.Repeat("s", 32))
 	text := fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], lease: 5s, trusted_network: true}\n"+
-		"http: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %[2]q, secret_file: %s}}\nnotify: {exec: [/no/such/mail]}\nservices:\n", server, taken, secret)
+		"http: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %q, secret_file: %s}}\nnotify: {exec: [/no/such/mail]}\nservices:\n", server, taken, agents, secret)
 	for _, c := range cases {
 		text += fmt.Sprintf("  %s: {%s}\n", c.name, c.keys)
 	}
@@ -92,7 +92,7 @@ func TestPrograms(t *testing.T) {
 		"n1 does not serve HTTP at "+taken+": address already in use. It tries again.")
 	n1.logs(t, "a token that is not there", "[ERROR]", "no client can give orders", "key=http.token_file", "/no/such/token: no such file or directory")
 	n1.logs(t, "a port that is taken", "[ERROR]", "cannot serve HTTP, trying again", "listen="+taken, "address already in use", "in=5s")
-	n1.logs(t, "the agent's port", "[ERROR]", "the fencing agent cannot listen, trying again", "listen="+taken, "address already in use")
+	n1.logs(t, "the agent's port", "[ERROR]", "the fencing agent cannot listen, trying again", "listen="+agents, "address already in use")
 	if strings.Contains(n1.said(t), "writable=true") {
 		t.Error("without a token HTTP takes orders")
 	}
