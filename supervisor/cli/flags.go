@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,10 +41,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage("%w%s (see `%s --help`)", err, nearFlag(cmd, err), cmd.CommandPath())
 }
 
-// noEmptyFlag refuses an empty value: it is that of a variable which is not set, and would mean another thing than the flag's value.
+// noEmptyFlag refuses an empty name: it is that of a variable which is not set, and would mean any node, or this one.
 func noEmptyFlag(cmd *cobra.Command, _ []string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Value.String() == "" && f.Name != "http" && !cmd.Hidden {
+		if slices.Contains([]string{"to", "node", "service"}, f.Name) && f.Value.String() == "" {
 			err = usage("--%s is empty: give it a value, or leave it out", f.Name)
 		}
 	})

@@ -191,7 +191,7 @@ func (s *service) release(c *change) error {
 		return fmt.Errorf("%v is alive (P2)", p)
 	case c.recordGone && (!s.own() || !s.sameRecord(c)):
 		return fmt.Errorf("it removes a record that is %v, or does not check its name", s.record)
-	case !c.recordGone && s.own():
+	case !c.recordGone && s.own() && !s.lock.found:
 		return errors.New("its own record stays")
 	}
 	return nil
@@ -289,7 +289,7 @@ func (s *service) apply(c *change) {
 		s.taken[s.lock.token], s.lock = s.taken[s.lock.token] || s.lock.owner != c.Session, nil
 	}
 	if c.lock != nil {
-		s.lock = &lock{node: c.lock.Node, owner: c.Session, token: c.Zxid}
+		s.lock = &lock{node: c.lock.Node, owner: c.Session, token: c.Zxid, found: c.ByHand}
 		if c.lock.Token != 0 {
 			s.lock.token = c.lock.Token
 		}

@@ -253,6 +253,7 @@ type lock struct {
 	node  string
 	owner int64
 	token int64 // of its activation: its own czxid, unless it was taken again
+	found bool  // its data was set back: whoever has it may know nothing of a record
 }
 
 // record is the record of the active node.
