@@ -19,10 +19,7 @@ func (p *Plan) versions() {
 		return
 	}
 	r := rand.New(rand.NewPCG(p.Seed, 59))
-	p.NewWord = guard.OpMove
-	if !p.Replicated {
-		p.NewWord = pick(r, guard.OpArm, guard.OpEffects)
-	}
+	p.NewWord = pick(r, guard.OpArm, guard.OpEffects) // without OpMove no copy could be promoted, and an upgrade beyond that is refused
 	for i := range p.Episodes {
 		e := &p.Episodes[i]
 		f := Fault{Kind: MixVersions, Node: r.IntN(p.Nodes), Active: r.IntN(3) > 0, N: wellUpgraded, At: drawn(r, e.Length/2)}
