@@ -207,7 +207,7 @@ func (s *service) vacate(c *change) error {
 	switch mine := by.node != "" && by.node == s.lock.node; {
 	case !s.covered(c):
 		return errors.New("the name of the newest claim is not checked")
-	case lives:
+	case lives && !s.outlasts():
 		return fmt.Errorf("%v is alive (P2)", p)
 	case c.recordGone && (!mine || !s.own() || !s.sameRecord(c)):
 		return fmt.Errorf("it removes a record that is %v, or does not check its name", s.record)
