@@ -189,7 +189,7 @@ func (hf *hostFaults) standStill(f Fault, inc *incarnation) (done bool) {
 	if inc.guard == nil || !inc.running() {
 		return false
 	}
-	f.For = min(f.For, hf.plan.lease(inc.node.index)/4)
+	f.For = min(f.For, hf.plan.lease(inc.node.index)/10) // others wait that much longer than the lease: see Claim.over
 	inc.halt(f.For)
 	for _, s := range inc.guard.guardians {
 		if s != nil && s.running() {

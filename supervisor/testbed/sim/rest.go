@@ -138,8 +138,8 @@ func (c *checker) ends(v *serviceView) {
 			least, most = a.End, a.End
 		}
 		n := c.w.nodes[c.w.indexOf(a.Node)]
-		if undid := v.undid[a.Token]; least != most && undid.After(died.by) { // others saw it alive, and not what it did
-			died.by = undid
+		if undid := v.undid[a.Token]; least != most && undid.After(died.by) { // others saw its node alive, and not what it undid
+			least = nil
 		}
 		late := least != nil && !longer && died.by.Before(least.Add(-endSlack)) && !n.woke(died.by, *least) && !n.hungBetween(a.Start, *least)
 		if late || most != nil && died.after.After(most.Add(endSlack)) {
