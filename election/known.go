@@ -41,13 +41,17 @@ func (s *Session) KeepKnown(ctx context.Context, services func() []string, tell 
 	ctx = InTurn(ctx)
 	defer tell(nil)
 	for {
-		connected, err := s.known(ctx, services())
+		could, pause := services(), KnownEvery
+		if len(could) == 0 { // the first one is told soon, as the node may be lost soon
+			pause /= 5
+		}
+		connected, err := s.known(ctx, could)
 		if err == nil {
 			tell(connected)
 		} else if ctx.Err() == nil {
 			s.log.Debug("cannot write which services this node could run", "error", err)
 		}
-		if !wait.For(ctx, KnownEvery) {
+		if !wait.For(ctx, pause) {
 			return
 		}
 	}
