@@ -74,3 +74,16 @@ func TestWhatAPreviousImageHadInTheQueueIsNotForgotten(t *testing.T) {
 		}
 	}
 }
+
+// A service of the same name would not notice that data was lost, if it did not know which folder to expect.
+func TestARemovedServiceLeavesItsFolderToItsNamesake(t *testing.T) {
+	s := small(Config{})
+	s.roster.births = map[string]election.Birth{}
+	v, birth := s.service(service.Conf{Name: "db"}), election.Birth{Czxid: 7}
+	v.SetBirth(birth)
+	v.Remove()
+	s.roster.services = []*service.Service{v}
+	if !s.roster.forget(v, nil) || s.roster.births["db"] != birth {
+		t.Errorf("%+v", s.roster.births)
+	}
+}

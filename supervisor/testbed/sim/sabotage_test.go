@@ -139,8 +139,9 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/leftover.go", "v.undead.tree != nil && v.undead.epoch == t.s.Epoch {", "v.undead.tree != nil {"},
 		stuck,
 	}},
-	{"forget the folder of a removed service", []change{
-		{"supervisor/roster.go", "	if b := v.Birth(); b != (election.Birth{}) {\n", "	if b := v.Birth(); false {\n"},
+	{"go back to the server that was the last one", []change{
+		{"election/dialer.go", "	h.next = (h.next + 1) % len(h.servers)\n", "	h.next %= len(h.servers)\n"},
+		members,
 	}},
 	{"start a service beside its removed namesake", []change{
 		{"supervisor/roster.go", "	return r.services[first] != v\n", "	return first < 0\n"},

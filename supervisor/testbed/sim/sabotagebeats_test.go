@@ -9,9 +9,9 @@ var sabotagesOfBeats = []sabotage{
 		{"election/vacate.go", "still.unmoved, []any{remove(t.paths.Lock())})", "[]any{remove(t.paths.Lock())})"},
 		{"election/beats.go", "	if now >= w.since+OverAfter(cmp.Or(w.told, longest)) {\n", "	if longest > 0 {\n"},
 	}},
-	{"keep a lease on a znode that was made again", []change{
-		{"election/heartbeat.go", "	case r.err == nil && r.stat.Czxid != s.Lease.rests(), errors.Is(r.err, zk.ErrNoNode):\n		s.log.Warn(",
-			"	case errors.Is(r.err, zk.ErrNoNode):\n		_ = s.create(context.Background(), p.path, s.Self.data(), zk.FlagEphemeral)\n		return nil\n	case false:\n		s.log.Warn("},
+	{"keep guardians that do not know an order", []change{
+		{"supervisor/guard/guardians.go", "m.Refusal == RefusedWord && s.post == serving &&", "m.Refusal == RefusedWord && s.post == vacant &&"},
+		versions, effects,
 	}},
 	{"count a look from before the loss of a heartbeat", []change{
 		{"election/beats.go", "	case !w.seen || is != w.sight || l.data != w.data, l.in != w.in && l.data.epoch == 0:\n", "	case !w.seen:\n"},

@@ -22,14 +22,6 @@ var sabotagesOfOthers = []sabotage{
 		{"supervisor/unit/stop.go", "				astray := s.watch.lost.Load()\n", "				astray := s.watch.lost.Load() && s.keeps\n"},
 		moves, effects,
 	}},
-	{"go back to the server that was the last one", []change{
-		{"election/dialer.go", "	h.next = (h.next + 1) % len(h.servers)\n", "	h.next %= len(h.servers)\n"},
-		members,
-	}},
-	{"keep guardians that do not know an order", []change{
-		{"supervisor/guard/guardians.go", "m.Refusal == RefusedWord && s.post == serving &&", "m.Refusal == RefusedWord && s.post == vacant &&"},
-		versions, effects,
-	}},
 }
 
 // moves has processes moved into other cgroups in every plan.
