@@ -157,9 +157,7 @@ func TestATreeUnderAnotherLeaseIsHandedOver(t *testing.T) {
 			t.Errorf("the program is gone: %v", err)
 		}
 		p.do(command{Do: "end", Name: "copy"})
-		if err := unix.Kill(r.Pid, 0); err == nil {
-			t.Error("the program lives")
-		}
+		until(t, "the program is dead, and reaped", func() bool { return unix.Kill(r.Pid, 0) != nil })
 		p.do(command{Do: "end", Name: "a"})
 		p.dead()
 	})
