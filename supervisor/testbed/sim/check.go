@@ -70,6 +70,7 @@ type serviceView struct {
 	history     map[string]election.Activation
 	died        map[int64]death     // of the last process of each token
 	undid       map[int64]time.Time // when each token's last undo ended
+	left        map[int64]bool      // that one failed
 	taken       map[string]int      // how often each node took the lock
 	znodes      map[string]bool     // all that there is of it
 	deleted     int                 // how often all of it was deleted
@@ -111,7 +112,7 @@ func newChecker(w *world) *checker {
 	c.steps = newStepsView(c)
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
-			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, next: map[int64]int64{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, died: map[int64]death{}, undid: map[int64]time.Time{}, taken: map[string]int{},
+			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, next: map[int64]int64{}, members: map[string]election.Member{}, ends: map[int64]string{}, history: map[string]election.Activation{}, died: map[int64]death{}, undid: map[int64]time.Time{}, left: map[int64]bool{}, taken: map[string]int{},
 			znodes: map[string]bool{}, sworn: map[treeID]bool{}, oath: map[int64]bool{},
 		}
 	}
@@ -198,7 +199,7 @@ func (c *checker) gone(p *proc) {
 	c.steps.gone(p)
 	delete(v.living, p)
 	if p.undoes() {
-		v.undid[p.token] = time.Now()
+		v.undid[p.token], v.left[p.token] = time.Now(), p.status.Code != 0
 	} else {
 		v.died[p.token] = v.died[p.token].or(p)
 	}
@@ -237,6 +238,7 @@ func (c *checker) wiped() {
 		clear(v.history)
 		clear(v.died)
 		clear(v.undid)
+		clear(v.left)
 	}
 	clear(c.drains)
 }

@@ -139,7 +139,9 @@ func (c *checker) ends(v *serviceView) {
 		}
 		n := c.w.nodes[c.w.indexOf(a.Node)]
 		if undid := v.undid[a.Token]; least != most && undid.After(died.by) { // others saw its node alive, and not what it undid
-			least = nil
+			if died.by = undid; v.left[a.Token] { // nor how long it went on
+				least = nil
+			}
 		}
 		late := least != nil && !longer && died.by.Before(least.Add(-endSlack)) && !n.woke(died.by, *least) && !n.hungBetween(a.Start, *least)
 		if late || most != nil && died.after.After(most.Add(endSlack)) {
