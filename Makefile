@@ -45,9 +45,9 @@ lint: ## golangci-lint, as pinned in packaging/tools
 	$(TOOL) golangci-lint run ./...
 	cd supervisor/testbed/page && go tool -modfile=$(CURDIR)/packaging/tools/go.mod golangci-lint run ./...
 
-simulate: ## virtual hours (HOURS=200, from SEED=1) of faults, with every promise checked after each step; totals in dist/simulation.txt
+simulate: ## virtual hours (HOURS=200, from SEED=1) of faults, every promise checked after each step; RACE=-race: with the race detector
 	mkdir -p dist
-	go test ./supervisor/testbed/sim -count=1 -v -timeout 0 -run 'ThePromises|TheSameRunAgain' -exact -hours $(HOURS) $(if $(SEED),-seed $(SEED)) -report $(CURDIR)/dist/simulation.txt
+	go test $(if $(RACE),-race -cpu 1) ./supervisor/testbed/sim -count=1 -v -timeout 0 -run 'ThePromises|TheSameRunAgain' -exact -hours $(HOURS) $(if $(SEED),-seed $(SEED)) -report $(CURDIR)/dist/simulation.txt
 
 sabotage: ## break the code in every way that the simulation has to notice, and print which promise did; PART=1/3: a third of the ways
 	go test ./supervisor/testbed/sim -count=1 -v -timeout 1h -run 'SabotageIsCaught|AFailure' -sabotage all $(if $(PART),-sabotage-part $(PART))
