@@ -131,7 +131,9 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 		report()
 		v.log.Warn("a oneshot is not undone: the lock ends with its session, and the record of the active node stays", "not undone", left)
 	}
-	if !wait.Closed(t.s.Leave) { // nobody would tell others of its success: the next supervisor undoes it
+	// P1: other nodes take a delay for proof once the session is over. As long as it lasts, nobody would tell them of a success after this
+	// supervisor has stopped: the next one undoes it.
+	if wait.Closed(t.s.Ended()) || !wait.Closed(t.s.Leave) {
 		v.unit.StartUndo(context.WithoutCancel(ctx)) // only this service's next stay waits for it
 	}
 	t.term.runStandbyHook(ctx)

@@ -174,13 +174,19 @@ func (e *ensemble) connected(do func(*zk.Conn) error) {
 // session calls f in a session.
 func (e *ensemble) session(f func(context.Context, *election.Session) error) {
 	e.t.Helper()
+	if err := e.open(f); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// open is session for one that ends with an error.
+func (e *ensemble) open(f func(context.Context, *election.Session) error) error {
 	of := election.New(election.Config{
 		Servers: []string{"zk:2181"}, Root: "/understudy", Lease: e.timeout, Node: e.self, Logger: e.log, Now: e.Now, Seen: e.seen,
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) { return e.dial(), ctx.Err() },
 	})
 	err := of.Open(e.t.Context(), f)
 	of.Wait()
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	time.Sleep(time.Minute) // until its connections are closed
+	return err
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -90,6 +91,37 @@ func TestWhatIsNotUndoneIsLeftToTheNextSession(t *testing.T) {
 			}
 		})
 	}
+}
+
+// P1: a lease may end while an effect is undone, as of a node that is cut off. It is undone at once all the same: another node starts the
+// service after a delay, and the next session may be far away.
+func TestAnUndoThatTheLeasesEndInterruptsGoesOnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := newEnsemble(t).open(func(ctx context.Context, s *election.Session) error {
+			tries, leave := 0, make(chan struct{})
+			v := undoes(t, func(ctx context.Context, _ []string) int {
+				if tries++; tries > 1 {
+					return 0
+				}
+				close(leave) // as at each end of a session
+				s.Lease.Expire(election.ErrLeaseEnding)
+				<-ctx.Done()
+				return 137
+			})
+			stay := v.testStay(ctx, Session{Session: s, Leave: leave}, shellTree{})
+			if e := stay.Undo(ctx); e.Kind != role.Unsettled {
+				t.Errorf("%v", e.Kind)
+			}
+			time.Sleep(time.Second)
+			if v.unit.Owes() {
+				t.Errorf("owes %v after %d attempts", v.unit.Owed(), tries)
+			}
+			return nil
+		})
+		if !errors.Is(err, election.ErrLeaseEnding) {
+			t.Error(err)
+		}
+	})
 }
 
 // Whoever stops waits for it: the tries are close together, and each of them counts, the last one among them.
