@@ -7,7 +7,15 @@ const (
 	crowdIn   = 11 // prime to what chooses the other worlds: each has crowds, and none has crowds alone
 	crowdFrom = 5
 	crowd     = 6
+
+	manyIn = 3 // one in so many of the crowds whose data is set back is on so many nodes
+	many   = 8
 )
+
+// manyNodes tells whether the seed's crowd is on many nodes.
+func (p *Plan) manyNodes() bool {
+	return p.Seed%crowdIn == crowdFrom && p.Seed%rewindsIn == rewindsFrom && p.Seed/(crowdIn*rewindsIn)%manyIn == 0
+}
 
 func (p *Plan) crowd() {
 	if p.Seed%crowdIn == crowdFrom {

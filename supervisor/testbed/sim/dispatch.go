@@ -39,7 +39,7 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 
 		// strangers and operators
 		KeepSession: st.haunt, EndSession: st.meddle, PauseService: op.pauseService, GiveOrder: op.giveOrder,
-		DrainNode: op.drain, ForgetName: op.forget, ConfirmDeath: op.confirm, ConfirmAlive: op.confirm,
+		DrainNode: op.drain, ForgetName: op.forget, ConfirmDeath: op.confirm, ConfirmAlive: op.confirm, DoAsTold: op.obeyed,
 		DeleteLock:    once(func(f Fault) bool { return op.deleteLock(ne.serviceOf(f)) }),
 		WriteFolder:   once(func(f Fault) bool { return op.writeFolder(f, ne.serviceOf(f)) }),
 		DeleteService: once(func(f Fault) bool { return op.deleteService(ne.serviceOf(f)) }),

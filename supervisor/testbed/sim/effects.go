@@ -88,6 +88,8 @@ type effect struct {
 	session int64
 	token   int64
 	struck  bool // an operator has removed lock or breadcrumb
+	by      *incarnation
+	tried   time.Time // when an undo of it began last
 }
 
 func (e *effect) String() string {
@@ -111,7 +113,7 @@ func (v *effectsView) started(p *proc) {
 	if p.program != effectProgram {
 		return
 	}
-	e := &effect{effectKey: effectKey{p.tree.node, p.tree.service}, tree: p.tree.id, session: p.tree.session, token: p.token}
+	e := &effect{effectKey: effectKey{p.tree.node, p.tree.service}, tree: p.tree.id, session: p.tree.session, token: p.token, by: v.w.nodes[v.w.indexOf(p.tree.node)].inc}
 	for _, other := range v.of(e.service) {
 		switch {
 		case other.struck, v.services[e.service].unknown:
@@ -119,6 +121,8 @@ func (v *effectsView) started(p *proc) {
 			v.broken("P1", "%v is done beside %v, which is not undone", e, other)
 		case !v.untold(other):
 			v.broken("P1", "%v is done while %v is there", e, other)
+		case v.neglected(other):
+			v.broken("P1", "%v is done while %v is there, which its supervisor does not undo", e, other)
 		}
 	}
 	v.there[e.effectKey] = e
@@ -147,6 +151,15 @@ func (v *effectsView) untold(e *effect) bool {
 	return !v.w.plan.NeedsProof && !v.w.plan.Survives && (v.expired[e.session] || v.sessions.endedByStranger(e.session))
 }
 
+// neglected reports whether the supervisor that has done something could undo it since its programs are dead, and has not begun to.
+func (v *effectsView) neglected(e *effect) bool {
+	n, died := v.w.nodes[v.w.indexOf(e.node)], v.services[e.service].died[e.token]
+	if now := time.Now(); died.by.IsZero() || now.Sub(died.by) < time.Second || n.woke(died.after, now) || n.hungBetween(e.tried, now) {
+		return false
+	}
+	return n.inc == e.by && e.by != nil && e.by.running() && n.host.disk == nil && e.tried.Before(died.after)
+}
+
 // undoing looks at an undo that begins. P2: nothing of its term's tree is alive, unless it runs in that. And no other undo is under way.
 func (v *effectsView) undoing(p *proc) {
 	if p.program != undoCommand {
@@ -163,6 +176,9 @@ func (v *effectsView) undoing(p *proc) {
 		v.undos[of] = map[*proc]struct{}{}
 	}
 	v.undos[of][p] = struct{}{}
+	if e != nil {
+		e.tried = time.Now()
+	}
 	if e == nil || p.tree.aside == "" {
 		return
 	}

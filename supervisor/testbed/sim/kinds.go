@@ -89,6 +89,8 @@ const (
 	ForgetName   Kind = "service or node forgotten"
 	ConfirmDeath Kind = "death confirmed"
 	ConfirmAlive Kind = "death confirmed of what lives"
+
+	DoAsTold Kind = "operator who does what status says" // see Plan.obeys
 )
 
 var allKinds = []Kind{
@@ -110,13 +112,13 @@ func Kinds() (kinds []Kind) {
 		}
 	}
 	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary, BadNotes, FreezeTree, RemoveTree, NamesAway, MoveProcess, ChangeServers, MixVersions,
-		DrainNode, ForgetName, ConfirmDeath, ConfirmAlive)
+		DrainNode, ForgetName, ConfirmDeath, ConfirmAlive, DoAsTold)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.
 func (k Kind) waits() bool {
 	return k == TrapFreeze || k == TrapCrash || k == TrapCut || k == DeleteInFencing || k == StopInFencing || k == LateInscription || k == DeleteInStopping ||
-		k == IsolateUnheard || strings.HasPrefix(string(k), string(HangService)) || k == RewindData || k == ForgetName || k == ConfirmDeath || k == ConfirmAlive || k == RemoveTree || k == NamesAway || k == ChangeServers || k == MixVersions
+		k == IsolateUnheard || strings.HasPrefix(string(k), string(HangService)) || k == RewindData || k == ForgetName || k == ConfirmDeath || k == ConfirmAlive || k == RemoveTree || k == NamesAway || k == ChangeServers || k == MixVersions || k == DoAsTold
 }
 
 // kinds is what may happen in this plan.

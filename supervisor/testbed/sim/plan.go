@@ -122,6 +122,9 @@ func NewPlan(seed uint64) *Plan {
 		Clones: r.IntN(4) == 0, Fencing: pick(r, fencing.Refuse, fencing.Grace), Stonith: r.IntN(4) == 0,
 		Calm: r.IntN(10) == 0, Sharp: r.IntN(2) == 0,
 	}
+	if p.manyNodes() {
+		p.Nodes, p.Servers = many, 3
+	}
 	p.Hosts = p.Nodes
 	if r.IntN(4) == 0 && p.Nodes > 2 {
 		p.Hosts, p.Stonith = p.Hosts-1, false // who shares a host does not switch it off
@@ -164,6 +167,7 @@ func NewPlan(seed uint64) *Plan {
 	p.moves()
 	p.members()
 	p.versions()
+	p.obeys()
 	return p
 }
 

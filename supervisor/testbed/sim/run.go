@@ -238,8 +238,7 @@ func (co *course) progress(r *Result) {
 	began, vouched, ran := time.Now(), time.Time{}, time.Duration(0)
 	for !co.broken() {
 		idle := ""
-		co.operator.resume()
-		co.operator.undrainAll()
+		co.operator.putRight()
 		co.mu.Lock()
 		for _, s := range co.plan.services() {
 			if !co.check.running(s) || co.check.services[s].paused {
@@ -257,7 +256,7 @@ func (co *course) progress(r *Result) {
 		co.mu.Unlock()
 		if idle != "" && late {
 			co.operator.letCount(idle)
-			if time.Since(vouched) > co.plan.Timeout {
+			if time.Since(vouched) > co.plan.Timeout && !co.plan.obedient() {
 				vouched = time.Now()
 				co.operator.vouch(idle)
 			}
