@@ -127,11 +127,14 @@ func whole(v ServiceStatus) (problems []Problem) {
 	}
 	switch {
 	case v.Stray != "":
-	case v.Fencing != nil:
+	case v.Fencing != nil && (v.Fencing.By != "" || v.Paused || unpromoted == ""): // else the next active node may be able to prove it
 		problems = append(problems, unfenced(v))
 	case v.Active == "" && (v.Paused || v.Lock != ""): // said, or a matter of a moment
 	case v.Active == "" && able && unpromoted != "":
-		hint, do := "", Remedy{}
+		hint, do, level := "", Remedy{}, Warning
+		if v.Fencing != nil { // it ran before
+			level = Fault
+		}
 		if v.First {
 			hint = "Remove that reason. If that cannot be, choose the copy to begin with:"
 			if strings.Contains(unpromoted, NothingReported) {
@@ -142,7 +145,7 @@ func whole(v ServiceStatus) (problems []Problem) {
 				do.Words = append(do.Words, "--first")
 			}
 		}
-		add(Warning, fmt.Sprintf("No node is active yet, because no copy is promoted. The reason on %s is: %s.", at, unpromoted), hint, do)
+		add(level, fmt.Sprintf("No node is active yet, because no copy is promoted. The reason on %s is: %s.", at, unpromoted), hint, do)
 	case v.Active == "" && able:
 		add(Warning, "No node is active yet. A standby is about to take it.", "", Remedy{})
 	case v.Active == "" && len(v.Members) > 0:

@@ -44,6 +44,17 @@ func TestAPauseIsToldBeforeABlockedTakeover(t *testing.T) {
 	}
 }
 
+func TestMissingCopiesAreToldBeforeABlockedTakeover(t *testing.T) {
+	standby := MemberStatus{Node: "b", Role: election.RoleStandby, Health: election.HealthOK, Why: "1 of 2 copies have reported their position"}
+	lost := ServiceStatus{
+		Service: "db", Fencing: &FencingStatus{Node: "a"}, Members: []MemberStatus{standby}, Copies: []CopyStatus{{Node: "b"}},
+	}
+	got := words(lost)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "fault: No node is active yet, because no copy is promoted. The reason on b is: 1 of 2 copies") {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestACrashLoopIsSeenBetweenTwoCrashes(t *testing.T) {
 	m := MemberStatus{Node: "a", Role: election.RoleActive, Health: election.HealthOK, Restarts: 4, Exit: "killed by SIGSEGV", Exited: before(12 * time.Second)}
 	v := ServiceStatus{Service: "web", Active: "a", Members: []MemberStatus{m, {Node: "b", Role: election.RoleStandby, Health: election.HealthOK}}}

@@ -92,7 +92,7 @@ func (r Rules) mayBeNewer(t, best Told) bool {
 	beyond := func(followed, bestHas int64) bool {
 		return followed > 0 && cmp.Or(cmp.Compare(t.Era, best.Era), cmp.Compare(followed, bestHas), further(t, best)) > 0
 	}
-	return r.Promoted != 0 && (beyond(t.Toward, best.Followed) || r.tied(t) && beyond(r.Promoted, r.mayHave(best)))
+	return r.Promoted != 0 && t.Node != best.Node && (beyond(t.Toward, best.Followed) || r.tied(t) && beyond(r.Promoted, r.mayHave(best)))
 }
 
 // further compares how far two copies' data of one promotion may go.
@@ -220,10 +220,15 @@ func (r Rules) Judge(all []Told) Verdict {
 		return Verdict{Why: "no copy is known to have the data of a primary"}
 	}
 	best := slices.MaxFunc(sure, r.newer)
-	if why := open(known, best, r.mayBeNewer, "it may have followed the lost primary"); why != "" {
+	restarted := func(t, best Told) bool { return r.mayBeNewer(t, best) && t.Same || mayHaveMore(t, best) && r.fit(t) }
+	followed := func(t, best Told) bool {
+		t.Same = false // what it has said when it was told last
+		return r.mayBeNewer(t, best)
+	}
+	if why := open(known, best, followed, "it may have followed the lost primary"); why != "" {
 		return Verdict{Why: why}
 	}
-	if why := open(sure, best, mayHaveMore, "it has been restarted, and cannot tell how far its data goes"); why != "" {
+	if why := open(known, best, restarted, "it has been restarted, and cannot tell how far its data goes"); why != "" {
 		return Verdict{Why: why}
 	}
 	var fit []Told
