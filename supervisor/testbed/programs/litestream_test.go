@@ -106,7 +106,8 @@ func TestNothingThatLitestreamCopiedIsLost(t *testing.T) {
 	}
 	first("setpriv", "--reuid=nobody", "--clear-groups", "/usr/bin/python3", "-c",
 		"import sqlite3; sqlite3.connect('shop.db').execute('CREATE TABLE numbers (at INTEGER PRIMARY KEY, n INTEGER)')")
-	first("setpriv", "--reuid=nobody", "--clear-groups", binary, "replicate", "-once", "-config", filepath.Join(filepath.Dir(dirs[s.a]), "litestream.yml"))
+	first("setpriv", "--reuid=nobody", "--clear-groups", binary, "replicate", "-once",
+		"-config", filepath.Join(filepath.Dir(dirs[s.a]), "litestream.yml"))
 
 	addr := func(h *kit.Host) string { return h.Addr + ":8080" }
 	sups := map[*kit.Host]*kit.Supervisor{s.a: s.start(t, s.a)}
