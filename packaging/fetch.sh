@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches what tests run and nobody installs, from Debian's packages, into a folder that is kept: fetch.sh kernel|zookeeper-3.9. Where that
-# does not work there is nothing in the folder, and the tests say so.
+# Fetches what tests run and nobody installs, from Debian's packages or Go's proxy, into a folder that is kept:
+# fetch.sh kernel|zookeeper-3.9|litestream. Where that does not work there is nothing in the folder, and the tests say so.
 set -euo pipefail
 export PATH=$PATH:/usr/sbin:/sbin
 
@@ -17,9 +17,13 @@ zookeeper() { # Debian 13's jars, which run with the others of this Debian
 		apt-get -qq update && apt-get -qq download libzookeeper-java &&
 		dpkg-deb --fsys-tarfile ./*.deb | tar -x --strip-components=4 ./usr/share/java && rm -r apt ./*.deb
 }
+litestream() { # two minutes on two processors, with the Go that is there
+	GOTOOLCHAIN=local GOBIN=$PWD go install -ldflags '-s -w' github.com/benbjohnson/litestream/cmd/litestream@v0.5.18
+}
 case $1 in
 kernel) how=kernel ;;
 zookeeper-3.9) how=zookeeper ;;
+litestream) how=litestream ;;
 *) echo "fetch.sh: it does not know $1" >&2; exit 2 ;;
 esac
 [ ! -e "$kept/$1" ] || exit 0

@@ -42,7 +42,7 @@ elif [ -n "$missing" ]; then
 	[ -z "$policy" ] || as_root rm -f "$policy"
 	as_root systemd-machine-id-setup >/dev/null 2>&1 || true
 fi
-case $part in rest | install) packaging/fetch.sh kernel ;; esac
+case $part in rest | install) packaging/fetch.sh kernel; packaging/fetch.sh litestream ;; esac
 case $part in promises | rest | install) packaging/fetch.sh zookeeper-3.9 ;; esac
 
 status=0

@@ -29,6 +29,7 @@ var checks = map[string]string{
 	"sshd":            `command -v sshd && command -v ssh-keygen`,
 	"fence-agents":    `command -v fence_dummy`,
 	"resource-agents": `[ -x /usr/lib/ocf/resource.d/heartbeat/Dummy ]`,
+	"litestream":      `[ -x "${XDG_CACHE_HOME:-$HOME/.cache}"/understudy/litestream/litestream ]`,
 	"machine": `command -v qemu-system-x86_64 && command -v xz && command -v busybox &&
 		ls "${XDG_CACHE_HOME:-$HOME/.cache}"/understudy/kernel/boot/vmlinuz-*`,
 	"lintian": `command -v lintian && command -v man`,

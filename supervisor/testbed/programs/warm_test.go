@@ -22,16 +22,22 @@ const loads = 5 * time.Second
 // standing is a recipe whose program is a copy of an example's, another one for each host.
 type standing struct {
 	*set
-	v    *watch.Visitor
-	dirs map[*kit.Host]string
-	sups map[*kit.Host]*kit.Supervisor
+	v      *watch.Visitor
+	binary string // that runs the example's program
+	dirs   map[*kit.Host]string
+	sups   map[*kit.Host]*kit.Supervisor
 }
 
 func newStanding(t *testing.T, name string, takes time.Duration, swaps ...string) *standing {
 	t.Helper()
-	s, vip := recipe(t, name, "ip", "/usr/bin/python3", "ss")
-	w := &standing{set: s, dirs: map[*kit.Host]string{}, sups: map[*kit.Host]*kit.Supervisor{}}
-	script := strings.TrimSuffix(name, "-cold") + ".py"
+	example := strings.TrimSuffix(name, "-cold")
+	binary, ending := "python3", ".py"
+	if example == "warm-java" {
+		binary, ending = "java", ".java"
+	}
+	s, vip := recipe(t, name, "ip", "/usr/bin/"+binary, "ss")
+	w := &standing{set: s, binary: binary, dirs: map[*kit.Host]string{}, sups: map[*kit.Host]*kit.Supervisor{}}
+	script := example + ending
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", script))
 	must.OK(t, err)
 	for _, h := range s.hosts() {
@@ -39,11 +45,11 @@ func newStanding(t *testing.T, name string, takes time.Duration, swaps ...string
 		w.dirs[h] = kit.Open(t, t.TempDir())
 		must.OK(t, os.WriteFile(filepath.Join(w.dirs[h], script), text, 0o644))
 		was, dir := "  billing:", "/srv/billing"
-		if script == "warm-signal.py" {
+		if example == "warm-signal" {
 			was, dir = "  worker:", "/srv/worker"
 		}
 		more := append([]string{was, "  " + s.service + ":", dir, w.dirs[h], "192.0.2.10", vip, "    user: nobody\n", fmt.Sprintf("    user: nobody\n    working_dir: %s\n    env: {LOADS_FOR: %g}\n", w.dirs[h], takes.Seconds())}, swaps...)
-		s.example(t, h, strings.TrimSuffix(script, ".py")+".yaml", more...)
+		s.example(t, h, example+".yaml", more...)
 	}
 	watchBearers(t, vip, s.a, s.b)
 	w.v = watch.NewVisitor(t, "http://"+vip+":8080/", s.Lab.Host(t, "client"))
@@ -58,10 +64,18 @@ func newStanding(t *testing.T, name string, takes time.Duration, swaps ...string
 	return w
 }
 
+// programs are the pids of the program on some hosts.
+func (w *standing) programs(hosts ...*kit.Host) (pids []int) {
+	for _, h := range hosts {
+		pids = append(pids, kit.Processes(w.binary, w.dirs[h])...)
+	}
+	return pids
+}
+
 // crash kills the program on a host.
 func (w *standing) crash(t *testing.T, h *kit.Host) {
 	t.Helper()
-	pids := kit.Processes("python3", w.dirs[h])
+	pids := w.programs(h)
 	if len(pids) != 1 {
 		t.Fatalf("%d programs run on %s", len(pids), h.Name)
 	}
@@ -71,7 +85,7 @@ func (w *standing) crash(t *testing.T, h *kit.Host) {
 // memory is what the program on a host has in memory, as "ps" says it.
 func (w *standing) memory(t *testing.T, h *kit.Host) string {
 	t.Helper()
-	pids := kit.Processes("python3", w.dirs[h])
+	pids := w.programs(h)
 	if len(pids) == 0 {
 		return "none"
 	}
@@ -90,16 +104,20 @@ func TestAWarmProgramIsThereBeforeItIsNeeded(t *testing.T) {
 		takes         time.Duration
 		swaps         []string
 	}{
-		{"HTTP", "warm-http", loads, nil}, {"signal", "warm-signal", loads, nil},
+		{"HTTP", "warm-http", loads, nil}, {"signal", "warm-signal", loads, nil}, {"Java", "warm-java", loads, nil},
 		{"cold", "warm-http-cold", loads, cold}, {"at-once", "warm-http-cold", 0, cold},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newStanding(t, c.example, c.takes, c.swaps...)
 			warm := c.swaps == nil
+			before := w.programs(w.a, w.b)
 			w.v.Longest()
 			w.order(t, "switchover", w.service, "--to", "b")
 			switched := w.v.Served(t, w.b)
 			w.role(t, w.a, "standby")
+			if demoted := slices.Equal(before, w.programs(w.a, w.b)); demoted != (warm && c.example != "warm-signal") {
+				t.Errorf("demoted %v: the programs were %v, and are %v", demoted, before, w.programs(w.a, w.b))
+			}
 			w.v.Longest()
 			w.crash(t, w.b)
 			next, other := w.b, w.a
@@ -158,7 +176,7 @@ func TestOnlyTheFirstOfSeveralProcessesStandsBy(t *testing.T) {
 	}
 	only := func(h, other *kit.Host) bool {
 		return len(kit.Processes("sleep", w.dirs[h])) == 1 && len(kit.Processes("sleep", w.dirs[other])) == 0 &&
-			len(kit.Processes("python3", w.dirs[h])) == 1 && len(kit.Processes("python3", w.dirs[other])) == 1
+			len(w.programs(h)) == 1 && len(w.programs(other)) == 1
 	}
 	kit.Until(t, soon, "the second process runs on the active node", func() bool { return only(w.a, w.b) || only(w.b, w.a) })
 	active, other := w.a, w.b
@@ -167,12 +185,12 @@ func TestOnlyTheFirstOfSeveralProcessesStandsBy(t *testing.T) {
 	}
 	w.role(t, active, "active")
 	w.role(t, other, "standby")
-	was := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...)
+	was := w.programs(w.a, w.b)
 	w.order(t, "switchover", w.service)
 	w.v.Served(t, other)
 	w.role(t, active, "standby")
 	kit.Until(t, soon, "it moves with the service", func() bool { return only(other, active) })
-	if now := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...); !slices.Equal(was, now) {
+	if now := w.programs(w.a, w.b); !slices.Equal(was, now) {
 		t.Errorf("the first ones were not left running: %v, %v", was, now)
 	}
 	kit.Signal(syscall.SIGKILL, kit.Processes("sleep", w.dirs[other])...)
@@ -183,11 +201,11 @@ func TestOnlyTheFirstOfSeveralProcessesStandsBy(t *testing.T) {
 // What is stopped runs nowhere, and what is drained not there; a changed command is in force on both nodes, and the service stays where it is.
 func TestAWarmProgramStandsByOnlyWhereItMay(t *testing.T) {
 	w := newStanding(t, "warm-http", 0, "interval: 2s", "interval: 300ms")
-	stands := kit.Processes("python3", w.dirs[w.b])
-	if kit.Reached(3*time.Second, func() bool { return !slices.Equal(stands, kit.Processes("python3", w.dirs[w.b])) }) {
+	stands := w.programs(w.b)
+	if kit.Reached(3*time.Second, func() bool { return !slices.Equal(stands, w.programs(w.b)) }) {
 		t.Fatal("what stands by answers 503 to those who ask it to work, and was restarted for that")
 	}
-	run := func(h *kit.Host) bool { return len(kit.Processes("python3", w.dirs[h])) == 1 }
+	run := func(h *kit.Host) bool { return len(w.programs(h)) == 1 }
 	if !run(w.a) || !run(w.b) {
 		t.Fatal("it does not stand by")
 	}
@@ -210,38 +228,38 @@ func TestAWarmProgramStandsByOnlyWhereItMay(t *testing.T) {
 	w.role(t, active, "active")
 	w.role(t, other, "standby")
 	w.v.Served(t, active)
-	was := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...)
+	was := w.programs(w.a, w.b)
 	for _, h := range w.hosts() {
 		text, err := os.ReadFile(w.files[h.Name])
 		must.OK(t, err)
 		must.OK(t, os.WriteFile(w.files[h.Name], []byte(strings.Replace(string(text), "LOADS_FOR: 0", "LOADS_FOR: 0.1", 1)), 0o644))
 	}
 	kit.Until(t, soon, "it is started again on both", func() bool {
-		now := append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...)
+		now := w.programs(w.a, w.b)
 		return len(now) == 2 && !slices.Contains(was, now[0]) && !slices.Contains(was, now[1])
 	})
 	w.role(t, active, "active")
 	w.v.Served(t, active)
-	was = kit.Processes("python3", w.dirs[active])
+	was = w.programs(active)
 	w.order(t, "restart", w.service)
 	w.v.Served(t, active)
-	if now := kit.Processes("python3", w.dirs[active]); len(now) != 1 || slices.Contains(was, now[0]) {
+	if now := w.programs(active); len(now) != 1 || slices.Contains(was, now[0]) {
 		t.Errorf("it was not restarted where it is: %v, %v", was, now)
 	}
 	w.role(t, other, "standby")
-	was, stands = kit.Processes("python3", w.dirs[active]), kit.Processes("python3", w.dirs[other])
+	was, stands = w.programs(active), w.programs(other)
 	w.order(t, "restart", w.service, "--node", other.Name)
-	if now := kit.Processes("python3", w.dirs[other]); len(now) != 1 || slices.Equal(stands, now) {
+	if now := w.programs(other); len(now) != 1 || slices.Equal(stands, now) {
 		t.Errorf("what stands by was not restarted: %v, %v", stands, now)
 	}
-	if now := kit.Processes("python3", w.dirs[active]); !slices.Equal(was, now) {
+	if now := w.programs(active); !slices.Equal(was, now) {
 		t.Errorf("beside it the active one was: %v, %v", was, now)
 	}
 	w.role(t, other, "standby")
 	w.order(t, "switchover", w.service) // it was started by its term, and ceases all the same
-	was = kit.Processes("python3", w.dirs[active])
+	was = w.programs(active)
 	w.v.Served(t, other)
-	if now := kit.Processes("python3", w.dirs[active]); !slices.Equal(was, now) {
+	if now := w.programs(active); !slices.Equal(was, now) {
 		t.Errorf("it was not demoted: %v, %v", was, now)
 	}
 }

@@ -14,9 +14,7 @@ func TestAnUpgradeLeavesWarmProgramsAlone(t *testing.T) {
 	for _, example := range []string{"warm-http", "warm-signal"} {
 		t.Run(example, func(t *testing.T) {
 			w := newStanding(t, example, 0)
-			run := func() []int {
-				return append(kit.Processes("python3", w.dirs[w.a]), kit.Processes("python3", w.dirs[w.b])...)
-			}
+			run := func() []int { return w.programs(w.a, w.b) }
 			before := run()
 			lock, _ := w.Lock(w.service)
 			for range 2 {
@@ -45,7 +43,7 @@ func TestAnUpgradeLeavesWarmProgramsAlone(t *testing.T) {
 			}
 			w.sups[w.b].Kill9()
 			w.v.Served(t, w.a)
-			kit.Until(t, soon, "the killed supervisor's program is dead", func() bool { return len(kit.Processes("python3", w.dirs[w.b])) == 0 })
+			kit.Until(t, soon, "the killed supervisor's program is dead", func() bool { return len(w.programs(w.b)) == 0 })
 		})
 	}
 }
