@@ -61,7 +61,7 @@ func (m Method) ask(ctx context.Context, t fencing.Target) error {
 		q.Within = time.Until(end)
 	}
 	var answer Answer
-	if err := m.talk(ctx, t.Address, t.Node, asking, q, answering, &answer); err != nil {
+	if err := m.talk(ctx, t.Address, asking, q, answering, &answer); err != nil {
 		return err
 	}
 	return answer.Convinces(t)
@@ -74,7 +74,7 @@ func (m Method) Promise(ctx context.Context, addr string, p PromiseRequest) erro
 	}
 	p.Nonce = newNonce()
 	var w promiseReply
-	if err := m.talk(ctx, addr, p.Of, requesting, p, promising, &w); err != nil {
+	if err := m.talk(ctx, addr, requesting, p, promising, &w); err != nil {
 		return err
 	}
 	switch {
@@ -86,22 +86,19 @@ func (m Method) Promise(ctx context.Context, addr string, p PromiseRequest) erro
 	return nil
 }
 
-// talk is one conversation with a node's agent.
-func (m Method) talk(ctx context.Context, addr, node, purpose string, q any, reply string, a any) error {
+// talk is one conversation with an agent.
+func (m Method) talk(ctx context.Context, addr, purpose string, q any, reply string, a any) error {
+	secrets, err := m.Keys.Secrets()
+	if err != nil {
+		return err
+	}
 	conn, err := m.dial(ctx, addr)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if err := conn.SetDeadline(time.Now().Add(onePatience)); err != nil {
-		return err
-	}
-	line, err := m.Keys.asking(ctx, conn, addr, node)
-	if err != nil {
-		return err
-	}
-	return converse(line, line.secrets[0], purpose, q, reply, a)
+	return converse(conn, secrets[0], purpose, q, reply, a)
 }
 
 func (m Method) dial(ctx context.Context, addr string) (net.Conn, error) {

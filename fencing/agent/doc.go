@@ -17,8 +17,7 @@
 //
 // # How
 //
-// Over TCP, or TLS with certificates on both sides; one question a connection. Both know a secret: one that they share, or
-// one that only the two ends of a TLS connection can derive from it.
+// Over TCP, one question a connection. Both know a secret.
 //
 //	asked  -> asker  magic, nonce                            40 bytes
 //	asker  -> asked  length, question, MAC(nonce, question)  the question holds the asker's own nonce
@@ -43,7 +42,7 @@
 //
 // # Not promised
 //
-//   - Secrecy, where there is no TLS: a listener learns names, tokens and paths of process trees.
+//   - Secrecy: a listener learns names, tokens and paths of process trees.
 //   - Protection against somebody who knows the secret: they can kill any child of this cluster, though only by the identity of its tree.
 //   - A flood that fills the line, or the machine's own queue of connections, keeps the answer from coming. The chain then
 //     continues as if there were no agent.

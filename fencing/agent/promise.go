@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 )
 
@@ -58,9 +59,9 @@ func readPromiseRequest(body []byte) (PromiseRequest, error) {
 }
 
 // promiseRequest reads a request for a promise. What judges it does not wait.
-func (s *Server) promiseRequest(_ channel, body []byte) (by string, judge func(context.Context) any, err error) {
+func (s *Server) promiseRequest(_ net.Addr, body []byte) (judge func(context.Context) any, err error) {
 	p, err := readPromiseRequest(body)
-	return p.By, func(context.Context) any { return s.promise(p) }, err
+	return func(context.Context) any { return s.promise(p) }, err
 }
 
 func (s *Server) promise(p PromiseRequest) promiseReply {

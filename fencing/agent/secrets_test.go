@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,12 @@ func writeSecrets(t *testing.T, file string, secrets ...[]byte) {
 	must.OK(t, os.WriteFile(file, append(bytes.Join(secrets, []byte("\n")), '\n'), 0o600))
 }
 
+func askOnce(t *testing.T, m Method) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	return m.Fence(ctx, target)
+}
+
 // While nodes change their secret one after the other, whichever of the steps each has made, they believe one another.
 func TestSecretIsChangedWithoutAGap(t *testing.T) {
 	was, is := []byte("the secret as it was before"), []byte("the secret that is to be")
@@ -33,8 +40,8 @@ func TestSecretIsChangedWithoutAGap(t *testing.T) {
 		for j := range steps {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDesk(t, nil)
-				d.Keys = KeyFiles{Secret: secretFile(t, steps[i]...)}.Keys(nil)
-				m := Method{Keys: KeyFiles{Secret: secretFile(t, steps[j]...)}.Keys(nil), Dial: d.dial}
+				d.Keys = KeysIn(secretFile(t, steps[i]...), nil)
+				m := Method{Keys: KeysIn(secretFile(t, steps[j]...), nil), Dial: d.dial}
 				near := i-j >= -1 && i-j <= 1
 				if err := askOnce(t, m); (err == nil) != near && (near || i+j == 3) {
 					t.Errorf("asked at step %d, asker at step %d: %v", i, j, err)
@@ -51,7 +58,7 @@ func TestChangedSecretIsTakenUp(t *testing.T) {
 		file := secretFile(t, []byte("the secret as it was before"))
 		var told []string
 		d := newDesk(t, nil)
-		d.Keys = KeyFiles{Secret: file}.Keys(func(err error) { told = append(told, err.Error()) })
+		d.Keys = KeysIn(file, func(err error) { told = append(told, err.Error()) })
 		ask := func() error { d := d.method(); return askOnce(t, d) }
 		if ask() == nil {
 			t.Error("the secret is another")

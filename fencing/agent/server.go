@@ -77,47 +77,44 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // Answer holds one conversation, and closes the connection.
 func (s *Server) Answer(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
-	proved, _ := s.unproved.Add(conn, maxUnproved)
+	counted, _ := s.unproved.Add(conn, maxUnproved)
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	defer proved()
-	if err := s.converse(ctx, conn, proved); err != nil && ctx.Err() == nil {
+	defer counted()
+	if err := s.converse(ctx, conn, counted); err != nil && ctx.Err() == nil {
 		s.complain(conn.RemoteAddr().String(), err)
 	}
 }
 
-func (s *Server) converse(ctx context.Context, conn net.Conn, proved func()) error {
+func (s *Server) converse(ctx context.Context, conn net.Conn, counted func()) error {
 	if err := conn.SetDeadline(time.Now().Add(helloPatience)); err != nil {
 		return err
 	}
-	line, err := s.Keys.answering(ctx, conn)
+	secrets, err := s.Keys.Secrets()
 	if err != nil {
 		return err
 	}
 	nonce := newNonce()
-	if err := greet(line, nonce); err != nil {
+	if err := greet(conn, nonce); err != nil {
 		return fmt.Errorf("greet: %w", err)
 	}
-	body, mac, err := receive(line)
+	body, mac, err := receive(conn)
 	if err != nil {
 		return err
 	}
 	read, reply := s.question, answering
-	secret, err := line.proved(asking, nonce, body, mac)
+	secret, err := proved(secrets, asking, nonce, body, mac)
 	if err != nil {
 		read, reply = s.promiseRequest, promising
-		secret, err = line.proved(requesting, nonce, body, mac)
+		secret, err = proved(secrets, requesting, nonce, body, mac)
 	}
 	if err != nil {
 		return err
 	}
-	by, judge, err := read(line, body)
-	if err == nil {
-		err = s.Keys.named(line, by)
-	}
+	judge, err := read(conn.RemoteAddr(), body)
 	if err != nil {
 		return err
 	}
-	proved() // it is not closed for a newer one any more
+	counted() // it is not closed for a newer one any more
 	defer s.underWay.Add(-1)
 	if s.underWay.Add(1) > maxProved {
 		return errors.New("too many questions at a time")
@@ -129,16 +126,16 @@ func (s *Server) converse(ctx context.Context, conn net.Conn, proved func()) err
 	if err := conn.SetDeadline(time.Now().Add(helloPatience)); err != nil {
 		return err
 	}
-	if err := send(line, answer, seal(secret, reply, nonce, mac, answer)); err != nil {
+	if err := send(conn, answer, seal(secret, reply, nonce, mac, answer)); err != nil {
 		return fmt.Errorf("answer: %w", err)
 	}
 	return nil
 }
 
 // question reads a question about a death.
-func (s *Server) question(line channel, body []byte) (by string, judge func(context.Context) any, err error) {
+func (s *Server) question(from net.Addr, body []byte) (judge func(context.Context) any, err error) {
 	q, err := readQuestion(body)
-	return q.By, func(ctx context.Context) any { return s.judge(ctx, line.RemoteAddr(), q) }, err
+	return func(ctx context.Context) any { return s.judge(ctx, from, q) }, err
 }
 
 // judge makes the answer to a proved question.

@@ -19,7 +19,6 @@ import (
 	"understudy/fencing/agent"
 	"understudy/supervisor"
 	"understudy/supervisor/control"
-	"understudy/supervisor/keyfile"
 	"understudy/supervisor/printable"
 	"understudy/supervisor/witness"
 )
@@ -156,15 +155,14 @@ const typedPause = 50 * time.Millisecond
 // agentPatience is how long a node's agent may take to kill and to answer.
 const agentPatience = 3 * time.Second
 
-// agentOf asks the agents of other nodes with the keys of the config; nil: it has none that can be read here.
+// agentOf asks the agents of other nodes with the secret of the config; nil: it has none that can be read here.
 func (v *visit) agentOf(service string) func(context.Context, election.BreadCrumb, int64) (alive bool, err error) {
 	c, err := v.cluster()
 	if err != nil || c.Fencing.Agent == nil {
 		return nil
 	}
-	files := agent.KeyFiles{Secret: c.Fencing.Agent.SecretFile, TLS: (*keyfile.TLS)(c.Fencing.Agent.TLS)}
-	keys := files.Keys(func(error) {})
-	if keys.Check() != nil {
+	keys := agent.KeysIn(c.Fencing.Agent.SecretFile, func(error) {})
+	if _, err := keys.Secrets(); err != nil {
 		return nil
 	}
 	return func(ctx context.Context, b election.BreadCrumb, token int64) (alive bool, err error) {

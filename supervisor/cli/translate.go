@@ -16,7 +16,6 @@ import (
 	"understudy/supervisor"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/config"
-	"understudy/supervisor/keyfile"
 	"understudy/supervisor/ocf"
 	"understudy/supervisor/service"
 )
@@ -110,20 +109,15 @@ func listen(c *config.Config, log hclog.Logger) (*supervisor.Agent, error) {
 	if a == nil {
 		return nil, nil
 	}
-	files := agent.KeyFiles{Secret: a.SecretFile, TLS: (*keyfile.TLS)(a.TLS)}
-	keys := files.Keys(func(err error) {
-		log.Error("cannot read the agent's keys, keeping the previous ones", "error", err)
+	keys := agent.KeysIn(a.SecretFile, func(err error) {
+		log.Error("cannot read the agent's secret, keeping the previous one", "error", err)
 	})
-	if err := keys.Check(); err != nil {
-		key := "fencing.agent.secret_file"
-		if a.SecretFile == "" {
-			key = "fencing.agent.tls"
-		}
+	if _, err := keys.Secrets(); err != nil {
 		message := err.Error()
-		if errors.Is(err, fs.ErrNotExist) && a.SecretFile != "" {
+		if errors.Is(err, fs.ErrNotExist) {
 			message += fmt.Sprintf(" (openssl rand -hex 32 > %s makes one, for all nodes)", a.SecretFile)
 		}
-		return nil, config.Faults{{Key: key, Message: message}}
+		return nil, config.Faults{{Key: "fencing.agent.secret_file", Message: message}}
 	}
 	return &supervisor.Agent{Listen: a.Listen, Advertise: a.Advertise, Keys: keys}, nil
 }

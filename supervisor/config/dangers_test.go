@@ -128,7 +128,7 @@ func TestSecretsAndKeysOfAProgramsUserAreWarnedOf(t *testing.T) {
 	text := `node: n
 zookeeper: {servers: [127.0.0.1], auth: {scheme: digest, file: DIR/zk}, tls: {ca_file: DIR/zk.ca, cert_file: DIR/zk.cert, key_file: DIR/zk.key}}
 http: {listen: "127.0.0.1:1", token_file: DIR/token, read_token_file: DIR/read, tls: {cert_file: DIR/web.cert, key_file: DIR/web.key}}
-fencing: {agent: {listen: ":1", secret_file: DIR/agent, tls: {ca_file: DIR/agent.ca, cert_file: DIR/agent.cert, key_file: DIR/agent.key}}}
+fencing: {agent: {listen: ":1", secret_file: DIR/agent}}
 services:
   a:
     command: [sleep, '1']
@@ -142,8 +142,8 @@ services:
 	keys := map[string]string{
 		"zk": "zookeeper.auth.file", "zk.ca": "zookeeper.tls.ca_file", "zk.cert": "zookeeper.tls.cert_file", "zk.key": "zookeeper.tls.key_file",
 		"token": "http.token_file", "read": "http.read_token_file", "web.cert": "http.tls.cert_file", "web.key": "http.tls.key_file",
-		"agent": "fencing.agent.secret_file", "agent.ca": "fencing.agent.tls.ca_file", "agent.cert": "fencing.agent.tls.cert_file", "agent.key": "fencing.agent.tls.key_file",
-		"ssh": "services.a.fencing.methods[0].ssh.key_file", "known": "services.a.fencing.methods[0].ssh.known_hosts",
+		"agent": "fencing.agent.secret_file",
+		"ssh":   "services.a.fencing.methods[0].ssh.key_file", "known": "services.a.fencing.methods[0].ssh.known_hosts",
 		"bearer": "services.a.fencing.methods[1].http.bearer_file", "http.ca": "services.a.fencing.methods[1].http.ca_file",
 		"ipmi": "services.a.fencing.methods[2].fence_agent.secrets.password",
 	}

@@ -165,12 +165,7 @@ func (s *machineCheck) listens(p path, address string) {
 
 func (s *machineCheck) agent(p path, a Agent) {
 	s.listens(p, a.Listen)
-	if a.SecretFile != "" {
-		s.secrets(p.key("secret_file"), a.SecretFile)
-	}
-	if a.TLS != nil {
-		s.tls(p.key("tls"), keyfile.TLS(*a.TLS))
-	}
+	s.secrets(p.key("secret_file"), a.SecretFile)
 }
 
 // needs warns of a file that cannot be read, and looks at who can change it, or read a secret.

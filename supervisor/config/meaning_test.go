@@ -28,8 +28,7 @@ http:
   read_token_file: /etc/understudy/read
   hosts: [web.example]
   tls: {cert_file: /w, key_file: /wk}
-fencing: {agent: {listen: ":8438", advertise: "db-1:8438", secret_file: /etc/understudy/agent.secret,
-  tls: {ca_file: /etc/nodes.pem, cert_file: /etc/node.pem, key_file: /etc/node-key.pem, server_name: "{node}"}}}
+fencing: {agent: {listen: ":8438", advertise: "db-1:8438", secret_file: /etc/understudy/agent.secret}}
 watchdog: {device: /dev/watchdog1, mode: required}
 services:
   one:
@@ -101,7 +100,6 @@ func TestEveryKeyIsRead(t *testing.T) {
 		},
 		Fencing: NodeFencing{Agent: &Agent{
 			Listen: ":8438", Advertise: "db-1:8438", SecretFile: "/etc/understudy/agent.secret",
-			TLS: &AgentTLS{CAFile: "/etc/nodes.pem", CertFile: "/etc/node.pem", KeyFile: "/etc/node-key.pem", ServerName: "{node}"},
 		}},
 		Services: map[string]Service{"one": {
 			Processes: []Process{{Name: MainProcess, Program: Program{

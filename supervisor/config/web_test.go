@@ -73,16 +73,15 @@ func TestTokensThatStrangersGetAreWarnedOf(t *testing.T) {
 	}
 }
 
-// What run would meet when it speaks TLS is told by check, the same for all three that do.
+// What run would meet when it speaks TLS is told by check, the same for both that do.
 func TestACertificateThatIsOfNoUseIsWarnedOf(t *testing.T) {
 	authority := keytest.New(t)
 	authority.Sign(t, "good", nil)
 	authority.Sign(t, "other", nil)
 	authority.Sign(t, "old", nil, func(c *x509.Certificate) { c.NotAfter = time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC) })
 	for key, format := range map[string]string{
-		"zookeeper.tls":     "zookeeper: {servers: [127.0.0.1], tls: {%s}}\n",
-		"http.tls":          "zookeeper: {servers: [127.0.0.1]}\nhttp: {listen: '127.0.0.1:1', tls: {%s}}\n",
-		"fencing.agent.tls": "zookeeper: {servers: [127.0.0.1]}\nfencing: {agent: {listen: ':1', tls: {ca_file: " + authority.File("ca") + ", %s}}}\n",
+		"zookeeper.tls": "zookeeper: {servers: [127.0.0.1], tls: {%s}}\n",
+		"http.tls":      "zookeeper: {servers: [127.0.0.1]}\nhttp: {listen: '127.0.0.1:1', tls: {%s}}\n",
 	} {
 		for files, want := range map[[2]string]string{
 			{"good", "good-key"}:  "",

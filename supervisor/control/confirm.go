@@ -142,7 +142,7 @@ func (o confirming) ask(ctx context.Context, trail breadCrumb) (notes []string, 
 	case trail.Agent == "" || o.how.Force:
 		return nil, nil
 	case o.how.Ask == nil:
-		return []string{fmt.Sprintf("the agent of %s at %s was not asked, because this command knows no fencing.agent keys: "+
+		return []string{fmt.Sprintf("the agent of %s at %s was not asked, because this command knows no fencing.agent secret: "+
 			"use --config FILE of a node", trail.Node, trail.Agent)}, nil
 	}
 	alive, err := o.how.Ask(ctx, trail.BreadCrumb, trail.token)
