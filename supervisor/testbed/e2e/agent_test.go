@@ -148,3 +148,25 @@ func leastLeft(t *testing.T, addr string, while time.Duration) time.Duration {
 	})
 	return least
 }
+
+// A single wrapped command has an agent when it is given a secret.
+func TestSingleCommandIsFencedByItsAgent(t *testing.T) {
+	p := brief(t, stage(t))
+	p.Options.Grace = longGrace
+	secret, _ := secretOf(t, sharedSecret)
+	p.Options.Flags = append(p.Options.Flags, "--agent-secret", secret, "--agent-listen", ":"+agentPort)
+	p.Options.Child = p.Child()
+	ha, hb := p.Lab.Host(t, "a"), p.Lab.Host(t, "b")
+	a, run := p.Active(t, ha)
+	b := p.Start(t, hb)
+	p.Stands(t, hb)
+	a.TwoGuardians(t)
+	deleted := p.Deleted(t, "services", p.Options.Service, "ActiveStandbyElectorLock")
+	at := tick.Now()
+	a.Host.CutFrom(t, p.Addrs()...)
+	<-deleted
+	free := time.Duration(tick.Now() - at)
+	took := time.Duration(p.On(t, soon, "b", run.First).First - at)
+	t.Logf("the lock was free after %v, it succeeded after %v", free, took)
+	p.fencedBy(t, b.Host, "agent")
+}
