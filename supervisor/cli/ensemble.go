@@ -32,7 +32,7 @@ func lookAt(ctx context.Context, c *config.Config, here bool) *lookedAt {
 	if err != nil && here { // else the file is for another machine
 		return &lookedAt{refused: err}
 	}
-	r := ensemble.Look(ctx, ensemble.Asked{Config: client(c, auth), Here: here})
+	r := ensemble.Look(ctx, client(c, auth))
 	l := &lookedAt{Servers: r.Servers, Findings: r.Judge(use(c)), reached: r.Reached()}
 	if l.reached {
 		l.nodes(ctx, client(c, auth), c.Services)
@@ -113,15 +113,14 @@ func (l *lookedAt) fault() error {
 
 const ensemblePatience = 10 * time.Second
 
-// tellEnsemble looks, in the background, at what is dangerous about the servers, and logs it once. The caller calls stop.
+// tellEnsemble looks, in the background, whether the servers are of one ensemble, and logs it once if not. The caller calls stop.
 func tellEnsemble(c *config.Config, auth *election.Auth, log hclog.Logger) (stop func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), ensemblePatience)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r := ensemble.Look(ctx, ensemble.Asked{Config: client(c, auth), Here: true, Brief: true})
-		if dangers := r.Dangers(); len(dangers) > 0 && ctx.Err() == nil {
-			log.Warn("dangerous setup of ZooKeeper", "warning", strings.Join(dangers, "; "))
+		if danger := ensemble.Strangers(ctx, client(c, auth)); danger != "" && ctx.Err() == nil {
+			log.Warn("dangerous setup of ZooKeeper", "warning", danger)
 		}
 	}()
 	return func() { cancel(); <-done }

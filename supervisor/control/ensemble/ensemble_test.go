@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -25,8 +23,8 @@ import (
 	"understudy/supervisor/testbed/zktest"
 )
 
-func asked(servers ...string) Asked {
-	return Asked{Config: election.Config{Servers: servers, Lease: 3 * time.Second, Logger: hclog.NewNullLogger()}, Here: true, Proc: "/nonexistent"}
+func asked(servers ...string) election.Config {
+	return election.Config{Servers: servers, Lease: 3 * time.Second, Logger: hclog.NewNullLogger()}
 }
 
 func embedded(t *testing.T, server *zkfaults.Server) (address string) {
@@ -52,16 +50,11 @@ func has(list []string, part string) bool {
 
 func TestServersOfDifferentEnsemblesAreRefused(t *testing.T) {
 	a, b := embedded(t, zkfaults.New(zkfaults.Config{})), embedded(t, zkfaults.New(zkfaults.Config{}))
-	for _, brief := range []bool{false, true} {
-		how := asked(a, b)
-		how.Brief = brief
-		r := Look(t.Context(), how)
-		if want := a + " and " + b + " are not servers of one ensemble: two nodes could be active at once"; !has(r.Dangers(), want) {
-			t.Errorf("brief %v: %q", brief, r.Dangers())
-		}
-		if v := r.Judge(six); !brief && len(v.Faults) != 1 {
-			t.Errorf("%+v", v)
-		}
+	if want, got := a+" and "+b+" are not servers of one ensemble: two nodes could be active at once", Strangers(t.Context(), asked(a, b)); got != want {
+		t.Errorf("%q", got)
+	}
+	if v := Look(t.Context(), asked(a, b)).Judge(six); len(v.Faults) != 1 {
+		t.Errorf("%+v", v)
 	}
 }
 
@@ -74,7 +67,7 @@ func TestServersOfOneEnsembleAreKnownAsSuch(t *testing.T) {
 	}
 	r := Look(t.Context(), asked(servers...))
 	v := r.Judge(six)
-	if len(v.Faults)+len(r.Dangers()) > 0 || r.Servers[1].Least != 2*time.Second || r.Servers[1].Most != 20*time.Second || r.Servers[2].Tick != time.Second {
+	if len(v.Faults) > 0 || Strangers(t.Context(), asked(servers...)) != "" || r.Servers[1].Least != 2*time.Second || r.Servers[1].Most != 20*time.Second || r.Servers[2].Tick != time.Second {
 		t.Errorf("%+v %+v", r, v)
 	}
 	if want := "a lost host is taken over after up to 5.7s: 2s of grace included"; !has(v.Notes, want) {
@@ -113,7 +106,7 @@ func TestWhatCannotBeReachedIsNamed(t *testing.T) {
 func TestWhatFollowsFromASetup(t *testing.T) {
 	number := func(n int) *int { return &n }
 	server := func(change func(*ServerStatus)) ServerStatus {
-		s := ServerStatus{Address: "zk1:2181", Mode: "follower", Tick: 2 * time.Second, Least: 4 * time.Second, Most: 40 * time.Second, Voters: 3, Purge: number(24), Clients: number(60)}
+		s := ServerStatus{Address: "zk1:2181", Mode: "follower", Tick: 2 * time.Second, Least: 4 * time.Second, Most: 40 * time.Second, Voters: 3, Clients: number(60)}
 		change(&s)
 		return s
 	}
@@ -131,13 +124,12 @@ func TestWhatFollowsFromASetup(t *testing.T) {
 		"two":          {[]ServerStatus{server(func(s *ServerStatus) { s.Voters = 2 }), server(func(s *ServerStatus) { s.Voters = 2 })}, six, "ZooKeeper is two servers"},
 		"four":         {three(func(s *ServerStatus) { s.Voters = 4 }), six, "ZooKeeper is 4 servers, which bear the loss of 1, as 3 do"},
 		"one of three": {[]ServerStatus{server(same)}, six, "the config lists 1 of 3 servers"},
-		"purge":        {three(func(s *ServerStatus) { s.Purge = number(0) }), six, "zk1:2181 never deletes old snapshots"},
 		"connections":  {three(func(s *ServerStatus) { s.Clients = number(3) }), six, "takes 3 connections from one host"},
 		"too few":      {three(func(s *ServerStatus) { s.Clients = number(2) }), six, "so a short interruption ends a session"},
 		"unlimited":    {three(func(s *ServerStatus) { s.Clients = number(0) }), six, ""},
 		"old":          {three(func(s *ServerStatus) { s.Version = "3.4.14" }), six, "is ZooKeeper 3.4.14"},
 		"new":          {three(func(s *ServerStatus) { s.Version = "3.10.0" }), six, ""},
-		"temporary":    {three(func(s *ServerStatus) { s.DataDir, s.temporary = "/tmp/zk", "is in /tmp" }), six, "the dataDir of zk1:2181, /tmp/zk, is in /tmp"},
+		"temporary":    {three(func(s *ServerStatus) { s.DataDir = "/tmp/zk" }), six, "the dataDir of zk1:2181, /tmp/zk, is in /tmp"},
 		"long":         {three(same), Use{Lease: time.Minute}, "grants sessions of 40s at most, less than the lease of 1m0s: a short outage already moves services. Raise maxSessionTimeout there"},
 	} {
 		v := Snapshot{Servers: c.servers}.Judge(c.use)
@@ -147,37 +139,17 @@ func TestWhatFollowsFromASetup(t *testing.T) {
 	}
 }
 
-func TestTheConfigOfAServerOnThisHostIsFoundByItsPort(t *testing.T) {
-	proc, dir := t.TempDir(), t.TempDir()
-	write := func(path, text string) {
-		t.Helper()
-		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	}
-	write(proc+"/7/cmdline", "java\x00-cp\x00x\x00org.apache.zookeeper.server.quorum.QuorumPeerMain\x00zoo.cfg\x00")
-	must.OK(t, os.Symlink(dir, proc+"/7/cwd"))
-	write(proc+"/8/cmdline", "sleep\x001000\x00")
-	write(dir+"/zoo.cfg", "# a comment=1\ndataDir=/tmp/zk\nclientPort = 2181\nautopurge.purgeInterval=24\ndynamicConfigFile="+dir+"/members\n")
-	write(dir+"/members", "server.1=zk1:2888:3888;2182\nserver.2=zk2:2888:3888:observer;2181\n")
-	for port, want := range map[string]bool{"2181": true, "2182": true, "2183": false} {
-		if f := fromFile(proc, port); (f != nil) != want || want && (f["dataDir"] != "/tmp/zk" || f["autopurge.purgeInterval"] != "24" || f.voters() != 1) {
-			t.Errorf("%s: %v", port, f)
-		}
-	}
-}
-
-// A real ensemble is known by its answers; one that allows no word by its file.
+// A real ensemble is known by its answers.
 func TestRealServersAreKnown(t *testing.T) {
 	e := zktest.Start(t, zktest.Config{Servers: 3, ExtraLines: []string{"4lw.commands.whitelist=srvr,conf"}})
 	how := asked(e.ClientAddrs()...)
-	how.Proc = "/proc"
 	r := Look(t.Context(), how)
 	v := r.Judge(six)
 	s := r.Servers[0]
-	if len(v.Faults) > 0 || s.Version != zktest.Version() || s.Voters != 3 || s.Tick != 500*time.Millisecond || s.Least != time.Second || s.Most != 10*time.Second || s.temporary == "" {
+	if len(v.Faults) > 0 || s.Version != zktest.Version() || s.Voters != 3 || s.Tick != 500*time.Millisecond || s.Least != time.Second || s.Most != 10*time.Second {
 		t.Errorf("%+v\n%+v", s, v)
 	}
-	if !has(v.Notes, "3 servers: services keep running while 1 of them cannot be reached") || !has(v.Warnings, "never deletes old snapshots") {
+	if !has(v.Notes, "3 servers: services keep running while 1 of them cannot be reached") {
 		t.Errorf("%+v", v)
 	}
 	must.OK(t, e.Kill(1))
@@ -232,16 +204,9 @@ func TestASecureServerIsAskedOverTLSAlone(t *testing.T) {
 	}
 }
 
-func TestARealServerThatAllowsNoWordIsKnownByItsFile(t *testing.T) {
-	e := zktest.Start(t, zktest.Config{ExtraLines: []string{"4lw.commands.whitelist=srvr", "autopurge.purgeInterval=24", "maxClientCnxns=5"}})
-	how := asked(e.ClientAddrs()...)
-	r := Look(t.Context(), how)
-	if s := r.Servers[0]; !slices.Equal(s.Unknown, []string{"autopurge.purgeInterval", "dataDir", "maxClientCnxns", "tickTime"}) {
-		t.Errorf("%+v", s)
-	}
-	how.Proc = "/proc"
-	r = Look(t.Context(), how)
-	if s := r.Servers[0]; len(s.Unknown) > 0 || *s.Purge != 24 || *s.Clients != 5 || s.temporary == "" {
+func TestWhatARealServerDoesNotTellIsNamed(t *testing.T) {
+	e := zktest.Start(t, zktest.Config{ExtraLines: []string{"4lw.commands.whitelist=srvr"}})
+	if s := Look(t.Context(), asked(e.ClientAddrs()...)).Servers[0]; !slices.Equal(s.Unknown, []string{"dataDir", "maxClientCnxns", "tickTime"}) {
 		t.Errorf("%+v", s)
 	}
 }

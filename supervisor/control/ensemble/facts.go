@@ -22,15 +22,6 @@ func parse(text string) facts {
 	return f
 }
 
-// add takes over what is not known yet.
-func (f facts) add(more facts) {
-	for key, value := range more {
-		if _, known := f[key]; !known {
-			f[key] = value
-		}
-	}
-}
-
 func (f facts) number(key string) (n int, ok bool) {
 	n, err := strconv.Atoi(f[key])
 	return n, err == nil

@@ -33,22 +33,6 @@ func (r Snapshot) Reached() bool {
 	return slices.ContainsFunc(r.Servers, func(s ServerStatus) bool { return s.Error == "" })
 }
 
-// Dangers are what can make two copies of a program run, or lose who is active.
-func (r Snapshot) Dangers() (list []string) {
-	if len(r.keeping.strangers) > 0 {
-		list = append(list, fmt.Sprintf("%s and %s are not servers of one ensemble: two nodes could be active at once", r.keeping.first,
-			strings.Join(r.keeping.strangers, ", ")))
-	}
-	for _, s := range r.Servers {
-		if s.temporary != "" {
-			list = append(list, fmt.Sprintf("the dataDir of %s, %s, %s: after a restart of this host ZooKeeper "+
-				"does not know who was active, "+
-				"and no service starts until any lease has ended", s.Address, s.DataDir, s.temporary))
-		}
-	}
-	return list
-}
-
 // Judge says what follows from it.
 func (r Snapshot) Judge(use Use) Findings {
 	v := Findings{Faults: []string{}, Warnings: []string{}, Notes: []string{}}
@@ -61,11 +45,9 @@ func (r Snapshot) Judge(use Use) Findings {
 		v.Faults = append(v.Faults, fmt.Sprintf("%s keeps no session over a reconnect: a node's lock would end while its program runs",
 			address))
 	}
-	dangers := r.Dangers()
-	if len(r.keeping.strangers) > 0 {
-		v.Faults, dangers = append(v.Faults, dangers[0]), dangers[1:]
+	if unlike := r.keeping.unlike(); unlike != "" {
+		v.Faults = append(v.Faults, unlike)
 	}
-	v.Warnings = append(v.Warnings, dangers...)
 	if r.Reached() {
 		r.reachable(&v)
 		r.size(&v)
@@ -132,9 +114,6 @@ func (r Snapshot) timing(use Use, v *Findings) {
 		election.Takeover(use.Lease, use.Grace).Round(100*time.Millisecond), use.Grace))
 }
 
-// purge is the one setting that no server tells.
-const purge = "autopurge.purgeInterval"
-
 // few is fewer connections than some supervisors, their guardians and the commands of an operator need from one host.
 const few = 10
 
@@ -144,10 +123,9 @@ const least = 3
 func (r Snapshot) settings(v *Findings) {
 	unknown := map[string][]string{}
 	for _, s := range r.Servers {
-		if s.Purge != nil && *s.Purge == 0 {
-			v.Warnings = append(v.Warnings,
-				s.Address+" never deletes old snapshots (autopurge.purgeInterval is 0): once its disk is full, this server stops. "+
-					"Set it to 24")
+		if strings.HasPrefix(s.DataDir+"/", "/tmp/") {
+			v.Warnings = append(v.Warnings, fmt.Sprintf("the dataDir of %s, %s, is in /tmp: after a restart of its host ZooKeeper "+
+				"does not know who was active, and no service starts until any lease has ended", s.Address, s.DataDir))
 		}
 		if s.Clients != nil && *s.Clients > 0 && *s.Clients < few {
 			then := "a supervisor beyond that gets no session, so no program runs on its node"
@@ -167,11 +145,8 @@ func (r Snapshot) settings(v *Findings) {
 		}
 	}
 	for what, servers := range unknown {
-		help := "`4lw.commands.whitelist=srvr,conf` in their zoo.cfg allows it, but for autopurge, which is seen on their own hosts"
-		if what == purge {
-			help = "it is seen on their own hosts only"
-		}
-		v.Notes = append(v.Notes, fmt.Sprintf("could not be asked: %s of %s; %s", what, strings.Join(servers, ", "), help))
+		v.Notes = append(v.Notes, fmt.Sprintf("could not be asked: %s of %s; `4lw.commands.whitelist=srvr,conf` in their zoo.cfg allows it",
+			what, strings.Join(servers, ", ")))
 	}
 	slices.Sort(v.Notes)
 }

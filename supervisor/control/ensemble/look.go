@@ -3,7 +3,7 @@ package ensemble
 import (
 	"context"
 	"errors"
-	"net"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -26,21 +26,10 @@ type ServerStatus struct {
 	MostMs  int64         `json:"max_session_timeout_ms,omitempty"`
 	Voters  int           `json:"voters,omitempty"` // of its ensemble
 	DataDir string        `json:"data_dir,omitempty"`
-	Purge   *int          `json:"autopurge_hours,omitempty"` // 0: off
 	Clients *int          `json:"max_client_cnxns,omitempty"`
-	Here    bool          `json:"here,omitempty"`    // on this host
 	Unknown []string      `json:"unknown,omitempty"` // settings that could not be asked
 
-	temporary string // why the data does not outlast a restart of this host
-	refuses   bool   // what answers there cannot be used
-}
-
-// Asked is how to look.
-type Asked struct {
-	election.Config
-	Here  bool   // look at files and processes of this host, too
-	Proc  string // /proc when empty
-	Brief bool   // look only for what Dangers are made from
+	refuses bool // what answers there cannot be used
 }
 
 // The timeouts that are asked for to see what servers grant.
@@ -51,46 +40,44 @@ const (
 )
 
 // Look asks all servers, at the same time.
-func Look(ctx context.Context, asked Asked) Snapshot {
-	if asked.Proc == "" {
-		asked.Proc = "/proc"
-	}
-	q := election.Inquire(asked.Config)
-	r := Snapshot{Servers: make([]ServerStatus, len(asked.Servers))}
+func Look(ctx context.Context, cfg election.Config) Snapshot {
+	q := election.Inquire(cfg)
+	r := Snapshot{Servers: make([]ServerStatus, len(cfg.Servers))}
 	var wait sync.WaitGroup
-	for i, address := range asked.Servers {
-		wait.Go(func() { r.Servers[i] = look(ctx, q, asked, address) })
+	for i, address := range cfg.Servers {
+		wait.Go(func() { r.Servers[i] = look(ctx, q, address) })
 	}
 	wait.Wait()
-	if !asked.Brief || len(asked.Servers) > 1 {
-		r.keeping = walk(ctx, q, r.Servers)
-	}
+	r.keeping = walk(ctx, q, r.Servers)
 	return r
 }
 
-func look(ctx context.Context, q election.Inquiry, asked Asked, address string) ServerStatus {
-	s := ServerStatus{Address: address, Here: asked.Here && isHere(address)}
-	if asked.Brief && !s.Here {
+// Strangers says that the servers of a config are not of one ensemble; "": they are, as far as is known.
+func Strangers(ctx context.Context, cfg election.Config) string {
+	if len(cfg.Servers) < 2 {
+		return ""
+	}
+	var servers []ServerStatus
+	for _, address := range cfg.Servers {
+		servers = append(servers, ServerStatus{Address: address})
+	}
+	return walk(ctx, election.Inquire(cfg), servers).unlike()
+}
+
+func look(ctx context.Context, q election.Inquiry, address string) ServerStatus {
+	s := ServerStatus{Address: address}
+	if err := s.grants(ctx, q); err != nil {
+		s.Error = err.Error()
+		_, other := errors.AsType[*election.NoZooKeeper](err)
+		s.refuses = other || errors.Is(err, election.ErrRefusedSession)
 		return s
 	}
-	if !asked.Brief {
-		if err := s.grants(ctx, q); err != nil {
-			s.Error = err.Error()
-			_, other := errors.AsType[*election.NoZooKeeper](err)
-			s.refuses = other || errors.Is(err, election.ErrRefusedSession)
-			return s
-		}
-		if text, err := q.Word(ctx, address, "srvr"); err == nil {
-			s.Version, s.Mode = summary(text)
-		}
+	if text, err := q.Word(ctx, address, "srvr"); err == nil {
+		s.Version, s.Mode = summary(text)
 	}
 	f := facts{}
 	if text, err := q.Word(ctx, address, "conf"); err == nil {
 		f = parse(text)
-	}
-	_, port, _ := net.SplitHostPort(address)
-	if s.Here {
-		f.add(fromFile(asked.Proc, port))
 	}
 	s.take(f)
 	return s
@@ -115,18 +102,12 @@ func (s *ServerStatus) take(f facts) {
 	s.Tick, s.Voters = f.milliseconds("tickTime"), f.voters()
 	s.TickMs = s.Tick.Milliseconds()
 	s.DataDir = strings.TrimSuffix(f["dataDir"], "/version-2")
-	if s.Here && s.DataDir != "" {
-		s.temporary = temporary(s.DataDir)
-	}
-	if n, ok := f.number(purge); ok {
-		s.Purge = &n
-	}
 	if n, ok := f.number("maxClientCnxns"); ok {
 		s.Clients = &n
 	}
 	for name, missing := range map[string]bool{
 		"version": s.Version == "", "tickTime": s.Tick == 0, "dataDir": f["dataDir"] == "" && f["tickTime"] == "",
-		purge: s.Purge == nil, "maxClientCnxns": s.Clients == nil,
+		"maxClientCnxns": s.Clients == nil,
 	} {
 		if missing {
 			s.Unknown = append(s.Unknown, name)
@@ -183,4 +164,12 @@ type keeping struct {
 	first     string   // where it was opened
 	strangers []string // they do not know it, while the first one does: they belong to another ensemble
 	forget    []string // they gave another session in its place
+}
+
+func (k keeping) unlike() string {
+	if len(k.strangers) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s and %s are not servers of one ensemble: two nodes could be active at once", k.first,
+		strings.Join(k.strangers, ", "))
 }
