@@ -1,10 +1,6 @@
 package unitfile
 
-import (
-	"os"
-	"regexp"
-	"slices"
-)
+import "slices"
 
 // Settings that need no place in a config, whatever their value: those of any section, those of [Unit], which order units, and those of
 // [Service] that steer systemd alone.
@@ -63,27 +59,6 @@ func (t *translation) leftOut() {
 			s.section == "Service" && (slices.Contains(silent, s.key) || replaced || slices.Contains(same, s.value) || t.used[s.key])
 		if !known {
 			t.lose(s.key+"="+t.expand(s.value), differs[s.key])
-		}
-	}
-}
-
-var specifier = regexp.MustCompile(`%[%A-Za-z]`)
-
-// specifiers warns of those in what is carried over that another host fills in otherwise, or that only systemd can fill in.
-func (t *translation) specifiers() {
-	host, _ := os.Hostname()
-	for _, s := range t.settings {
-		if s.section != "Service" || !t.used[s.key] {
-			continue
-		}
-		for _, code := range specifier.FindAllString(s.value, -1) {
-			switch {
-			case code == "%H":
-				t.note("TO DO: %s has %%H, the name of this host (%s). Give each other host its own value, in its file or under nodes:.",
-					s.key, host)
-			case t.expand(code) == code:
-				t.note("TO DO: %s has %s, which only systemd fills in, and which may differ between hosts. Write its value.", s.key, code)
-			}
 		}
 	}
 }

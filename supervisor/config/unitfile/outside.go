@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// outside notes what systemd or this host gives the program beside its own settings, and Understudy does not: sockets, accounts, files,
-// and the other units of its template.
+// outside notes what systemd or this host gives the program beside its own settings, and Understudy does not: sockets, accounts, and files.
 func (t *translation) outside(argv []string) {
 	for _, socket := range t.sockets() {
 		t.note("TO DO: systemd opens %s for it, and Understudy passes no sockets. Have the program listen itself: "+
@@ -24,10 +23,6 @@ func (t *translation) outside(argv []string) {
 		t.note("TO DO: DynamicUser=yes: systemd makes a user for it. " +
 			"Here it runs as root unless user: names one that exists on every host.")
 		t.used["DynamicUser"] = true
-	}
-	if others := t.siblings(); len(others) > 0 {
-		t.note("TO DO: %s has another unit here, %s. Import each one that is to move, and disable it.",
-			t.template(), strings.Join(others, ", "))
 	}
 }
 
@@ -58,23 +53,6 @@ func (t *translation) sockets() (all []string) {
 // fields are the words of values that list units.
 func fields(values ...[]string) []string {
 	return strings.Fields(strings.Join(slices.Concat(values...), " "))
-}
-
-// siblings are the enabled units of the same template, but for this one.
-func (u *SystemdUnit) siblings() (all []string) {
-	prefix, _, instance := strings.Cut(u.Name, "@")
-	if !instance {
-		return nil
-	}
-	for _, dir := range []string{folders[0], "/run/systemd/generator"} { // postgresql-common has a generator
-		links, _ := filepath.Glob(filepath.Join(u.root, dir, "*.wants", prefix+"@*.service")) // a unit's name has no such signs
-		for _, link := range links {
-			if name := filepath.Base(link); name != u.Name && name != prefix+"@.service" && !slices.Contains(all, name) {
-				all = append(all, name)
-			}
-		}
-	}
-	return all
 }
 
 // envFile is the one file of variables that a service may have; the unit may do without those marked with "-".

@@ -38,7 +38,6 @@ func (u *SystemdUnit) YAML() (string, error) {
 		return "", err
 	}
 	t.leftOut()
-	t.specifiers()
 	file := mapping("services", mapping(name, service))
 	var text bytes.Buffer
 	comment := func(format string, args ...any) {

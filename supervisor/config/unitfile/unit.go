@@ -2,7 +2,6 @@
 package unitfile
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,8 +71,7 @@ func (u *SystemdUnit) isTemplate() error {
 	if u.Name != u.template() {
 		return nil
 	}
-	one := cmp.Or(strings.Join(u.siblings(), ", "), strings.TrimSuffix(u.Name, ".service")+"NAME")
-	return fmt.Errorf("%s is a template: name one of its units, such as %s", u.Name, one)
+	return fmt.Errorf("%s is a template: name one of its units, as %sNAME", u.Name, strings.TrimSuffix(u.Name, ".service"))
 }
 
 func (u *SystemdUnit) find(root string) (string, error) {

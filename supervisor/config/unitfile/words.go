@@ -1,7 +1,6 @@
 package unitfile
 
 import (
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,10 +10,9 @@ import (
 func (u *SystemdUnit) expand(text string) string {
 	full := strings.TrimSuffix(u.Name, ".service")
 	prefix, instance, _ := strings.Cut(full, "@")
-	host, _ := os.Hostname()
 	return strings.NewReplacer("%%", "%", "%n", u.Name, "%N", full, "%p", prefix, "%P", unescape(prefix),
 		"%i", instance, "%I", unescape(instance), "%t", "/run", "%S", "/var/lib", "%C", "/var/cache", "%L", "/var/log",
-		"%E", "/etc", "%T", "/tmp", "%V", "/var/tmp", "%H", host).Replace(text)
+		"%E", "/etc", "%T", "/tmp", "%V", "/var/tmp").Replace(text)
 }
 
 var escaped = regexp.MustCompile(`\\x[0-9a-fA-F]{2}`)
