@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -181,24 +180,6 @@ func (s *Server) routes() http.Handler {
 			h.Set("Connection", "close")
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, largestBody)
-		if _, pattern := mux.Handler(r); pattern == "" && strings.HasPrefix(r.URL.Path, "/api/") {
-			refuseRoute(w, r, mux)
-			return
-		}
 		mux.ServeHTTP(w, r)
 	})
-}
-
-// refuseRoute answers a client of the API that asks for what is not there.
-func refuseRoute(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		other := r.Clone(r.Context())
-		other.Method = method
-		if _, pattern := mux.Handler(other); pattern != "" {
-			w.Header().Set("Allow", method)
-			refuse(w, http.StatusMethodNotAllowed, "only "+method+" is answered there")
-			return
-		}
-	}
-	refuse(w, http.StatusNotFound, "there is no such path: docs/openapi.json has all")
 }
