@@ -19,6 +19,7 @@ type Known struct {
 	Node     string   `json:"node"`
 	Host     string   `json:"host"`
 	Services []string `json:"services"`
+	Stopped  bool     `json:"stopped,omitempty"` // somebody has stopped its supervisor
 }
 
 // KnownDir holds a znode for each node that a service could ever run on.
@@ -57,10 +58,16 @@ func (s *Session) KeepKnown(ctx context.Context, services func() []string, tell 
 	}
 }
 
+// SayStopped writes that the node, once it is not connected any more, was not lost.
+func (s *Session) SayStopped(ctx context.Context, services []string) error {
+	me := s.cfg.Node
+	return s.set(ctx, path.Join(KnownDir(s.cfg.Root), me.Node), encode(Known{me.Node, me.Host, services, true}), -1)
+}
+
 func (s *Session) known(ctx context.Context, services []string) (map[string]bool, error) {
 	dir, me := KnownDir(s.cfg.Root), s.cfg.Node
 	if len(services) > 0 {
-		at, data := path.Join(dir, me.Node), encode(Known{Node: me.Node, Host: me.Host, Services: services})
+		at, data := path.Join(dir, me.Node), encode(Known{me.Node, me.Host, services, false})
 		err := s.set(ctx, at, data, -1)
 		if errors.Is(err, zk.ErrNoNode) {
 			if err = s.ensure(ctx, []string{dir, at}); err == nil {

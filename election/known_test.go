@@ -29,11 +29,14 @@ func TestANodeStaysKnownAfterItsSession(t *testing.T) {
 		}
 		keep("once", "map[]")
 		keep("b", "map[b:true]", "db", "web")
+		w.within("b", func(ctx context.Context, s *Session) error {
+			return s.SayStopped(ctx, []string{"db", "web"})
+		})
 		keep("a", "map[a:true b:false]", "db")
 		w.within("a", func(ctx context.Context, s *Session) error {
 			v, err := s.get(ctx, KnownDir(s.cfg.Root)+"/b")
 			k := ReadKnown(v.data)
-			if fmt.Sprint(k.Services) != "[db web]" || k.Node != "b" || v.stat.EphemeralOwner != 0 {
+			if fmt.Sprint(k.Services) != "[db web]" || k.Node != "b" || !k.Stopped || v.stat.EphemeralOwner != 0 {
 				w.Errorf("%+v %v", k, err)
 			}
 			if written := time.UnixMilli(v.stat.Mtime).Sub(time.UnixMilli(v.stat.Ctime)); written < KnownEvery {

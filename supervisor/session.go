@@ -164,10 +164,19 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 			watchSteps(keeping, func() time.Duration { return 2 * t.LeaseLength() }, s.cfg.Machine.Now, deciding, s.cfg.Stuck)
 		})
 	}
-	defer wg.Wait()
-	defer enough()
-	return s.serveAll(ctx, t)
+	err := s.serveAll(ctx, t)
+	enough()
+	wg.Wait()
+	if err == nil && ctx.Err() != nil {
+		brief, done := context.WithTimeout(context.WithoutCancel(ctx), stopWord)
+		defer done()
+		_ = t.SayStopped(brief, s.roster.standing()) // else it looks lost
+	}
+	return err
 }
+
+// stopWord bounds what is written when all that matters is done.
+const stopWord = 300 * time.Millisecond
 
 // serveAll serves all services, also those added meanwhile, until all have left the session.
 func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {

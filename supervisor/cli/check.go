@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -58,8 +59,8 @@ func checkCommand() *cobra.Command {
 			servers, named := os.Getenv("UNDERSTUDY_ZK"), len(args) == 1 || cmd.Flags().Changed("config")
 			switch {
 			case !f.zk || !absentFile(f.file):
-			case named && !strings.Contains(f.file, "/") && strings.Contains(f.file, ":"):
-				return usage("--zk takes no servers: it asks those of a config file, or without one those in UNDERSTUDY_ZK")
+			case named && !strings.Contains(f.file, "/") && filepath.Ext(f.file) != ".yaml":
+				return usage("%s is no file, and %s", f.file, noServers)
 			case !named && servers != "":
 				return f.ensemble(cmd.Context(), cmd.OutOrStdout(), servers)
 			}
@@ -78,6 +79,8 @@ func checkCommand() *cobra.Command {
 			"and tell what their setup means for failovers")
 	return cmd
 }
+
+const noServers = "--zk takes no servers: it asks those of a config file, or without one those in UNDERSTUDY_ZK"
 
 // verdict is what `check --json` prints.
 type verdict struct {
@@ -179,6 +182,9 @@ func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error
 			}
 			looked.print(out)
 		}
+	}
+	if r.Config == nil && len(r.Faults)+len(warnings) == 1 && !f.asJSON {
+		return exitStatus(exitUsage) // the error is the one line
 	}
 	if r.Config == nil {
 		return usage("%s is refused: %s", f.file, count(len(r.Faults), "error"))

@@ -38,7 +38,7 @@ testdata/faulty.yaml:5:19: services.redis.stop_timeout: "10" has no unit: write 
 		t.Errorf("code %d, %q, %q: where a config is asked for, nothing else may be printed", code, out, errs)
 	}
 	code, out, errs = says(t, "check", "--config", "testdata/none.yaml")
-	if code != 2 || out != "testdata/none.yaml: cannot be read: no such file or directory\n" || errs == "" {
+	if code != 2 || out != "testdata/none.yaml: cannot be read: no such file or directory\n" || errs != "" {
 		t.Errorf("code %d, %q, %q", code, out, errs)
 	}
 }

@@ -71,10 +71,7 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 			return usage("%s is no program that can be run here: name one that is installed, or its path", cfg.Command[0])
 		}
 	}
-	cfg.Exe, cfg.Call, cfg.Out, cfg.Pause = exe, os.Args[0], out, time.Second
-	if strings.Contains(exe, "/go-build") {
-		cfg.Call = "go run ."
-	}
+	cfg.Exe, cfg.Call, cfg.Out, cfg.Pause = exe, called(), out, time.Second
 	hurry, again := make(chan struct{}), make(chan os.Signal, 1)
 	cfg.Hurry = hurry
 	defer context.AfterFunc(ctx, func() { // the first signal has ended ctx; the second one is waited for as long as this process lasts

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,17 +57,26 @@ func dev(ctx context.Context, out io.Writer, address string) error {
 	return err
 }
 
+// called is how this binary was called, for commands that are copied.
+func called() string {
+	if exe, err := os.Executable(); err == nil && strings.Contains(exe, "/go-build") {
+		return "go run ."
+	}
+	return os.Args[0]
+}
+
 func devWords(address string) string {
 	return fmt.Sprintf(`
   NOT FOR PRODUCTION: an in-memory ZooKeeper on %[1]s.
-  It is a single server, and everything in it is gone when it stops. Clients other than Understudy
-  have to be started again after it was. It grants session timeouts of %[2]v to %[3]v.
+  It is a single server, and everything in it is gone when it stops. Clients
+  other than Understudy have to be started again after it was. It grants session
+  timeouts of %[2]v to %[3]v.
 
   Try next, each in a terminal of its own:
-    understudy run --zk %[1]s --service hello --node a -- sleep 1000
-    understudy run --zk %[1]s --service hello --node b -- sleep 1000
-    understudy status --zk %[1]s
+    %[4]s run --zk %[1]s --service hello --node a -- sleep 1000
+    %[4]s run --zk %[1]s --service hello --node b -- sleep 1000
+    %[4]s status --zk %[1]s
   then end the active one, and ask for the status again. Ctrl-C stops this server.
 
-`, address, 2*devTick, 20*devTick)
+`, address, 2*devTick, 20*devTick, called())
 }

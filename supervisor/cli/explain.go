@@ -12,7 +12,7 @@ import (
 )
 
 func explainCommand(operations string) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "explain WORDS",
 		Short: "Tell what a symptom or a line of the log means, and what to do",
 		Long: "Prints the rows of operations.md that fit best: what the words mean, and what to do. " +
@@ -29,7 +29,8 @@ func explainCommand(operations string) *cobra.Command {
 			out := cmd.OutOrStdout()
 			found, sure := explained(operations, strings.Join(args, " "))
 			if len(found) == 0 {
-				return errors.New("no row of docs/operations.md fits these words: give more of the line, or see `understudy status`")
+				return errors.New("no row of docs/operations.md fits these words: give more of the line, or see `understudy status`; " +
+					"flags and columns are explained by `--help` of their command")
 			}
 			if !sure {
 				fmt.Fprint(out, "No row fits exactly. The closest:\n\n")
@@ -55,6 +56,10 @@ func explainCommand(operations string) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usage("%w: words that look like a flag follow `--`, and `--help` of a command explains its flags", err)
+	})
+	return cmd
 }
 
 // explanation is a row of a table of operations.md; head is the title of its second column.

@@ -32,6 +32,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		case "int", "int64":
 			why = `"` + value + `" is not a whole number`
 		case "bool":
+			if flag.Name == "zk" {
+				return usage(noServers)
+			}
 			why = `"` + value + `" must be true or false`
 		}
 		if why != "" {

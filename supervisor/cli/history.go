@@ -28,7 +28,8 @@ func historyCommand() *cobra.Command {
 			"down before (GAP), why it ended, and how the previous node was proved dead (PROOF). A gap lasts from the death of the\n" +
 			"previous program until this one was ready; STARTUP is its last part, from the start of the program. A node that was\n" +
 			"lost wrote no end. Its program died between its last heartbeat and the loss of its lock: \"~2-5s\". \">6s\": at least\n" +
-			"that long. \"-\" means unknown or not needed. Times are those of the nodes' own clocks; --json has the tokens too.",
+			"that long, \"<6s\": at most. \"-\" means unknown or not needed. Times are those of the nodes' own clocks. " +
+			"--json has the tokens, too.",
 		Example: "  understudy history db --zk zk1,zk2,zk3\n  understudy history --since 24h --unplanned --json",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,6 +28,7 @@ type logsFlags struct {
 	clusterFlags
 	lines  int
 	follow bool
+	quiet  bool // it is not told that the service is active on another node
 }
 
 func logsCommand() *cobra.Command {
@@ -73,7 +74,8 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 		return didYouMean(&control.UnknownError{Kind: "service", Name: service, Known: c.ServiceNames()})
 	}
 	tell := func(text string) { fmt.Fprintln(os.Stderr, "understudy: "+printable.Text(text)) }
-	if asked := f.quickStatus(ctx, quickly, service).Services; len(asked) > 0 && asked[0].Active != "" && asked[0].Active != c.Node {
+	if f.quiet {
+	} else if asked := f.quickStatus(ctx, quickly, service).Services; len(asked) > 0 && asked[0].Active != "" && asked[0].Active != c.Node {
 		host, _ := os.Hostname() // without one each host is another
 		tell(activeElsewhere(asked[0], host, f.Config))
 	}

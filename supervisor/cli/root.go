@@ -200,19 +200,23 @@ func fold(cmd *cobra.Command) {
 }
 
 // exactArgs is cobra's, as a usage error.
-func exactArgs(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usage("%s takes %s (see `%s --help`)", cmd.Name(), what, cmd.CommandPath())
-		}
-		return nil
-	}
-}
+func exactArgs(n int, what string) cobra.PositionalArgs { return takes(n, n, what) }
 
 // atMostOne is for commands that take a service or none.
-func atMostOne(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usage("%s takes one service at most (see `%s --help`)", cmd.Name(), cmd.CommandPath())
+var atMostOne = takes(0, 1, "one service at most")
+
+// takes also knows the second word that is the value of a flag.
+func takes(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && len(args) <= most {
+			return nil
+		}
+		for _, flag := range []string{"to", "node"} {
+			if most == 1 && len(args) == 2 && cmd.Flags().Lookup(flag) != nil {
+				return usage("%s takes %s: name a node with --%s, as in `%s %s --%[3]s %[6]s`", cmd.Name(), what, flag, cmd.CommandPath(),
+					printable.Word(args[0]), printable.Word(args[1]))
+			}
+		}
+		return usage("%s takes %s (see `%s --help`)", cmd.Name(), what, cmd.CommandPath())
 	}
-	return nil
 }

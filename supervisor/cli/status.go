@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -14,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/election"
+	"understudy/supervisor/child/journal"
+	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 )
 
@@ -112,7 +115,24 @@ func (f *statusFlags) show(ctx context.Context, c *control.Cluster, w io.Writer,
 	if err := writeStatus(w, f.paper(screenOf(w), services), s, time.Now()); err != nil {
 		return err
 	}
+	if len(services) == 1 {
+		f.lastLines(ctx, s.Services[0])
+	}
 	return f.noteExposure(w)
+}
+
+// lastLines shows the end of the output of a service whose program fails on this node.
+func (f *statusFlags) lastLines(ctx context.Context, v control.ServiceStatus) {
+	logs := logsFlags{clusterFlags: f.clusterFlags, lines: 5, quiet: true}
+	logs.Config = cmp.Or(f.Config, config.DefaultFile)
+	c, _, err := config.LoadPartly(logs.Config)
+	for _, m := range v.Members {
+		if err == nil && m.Node == c.Node && (m.Role == election.RoleFailed || m.Health == election.HealthFailing) &&
+			(m.Logs || journal.Runs()) {
+			fmt.Printf("  The last lines of its output on %s:\n", m.Node)
+			_ = logs.show(ctx, v.Service) // the command that shows more is above
+		}
+	}
 }
 
 // paper is what the table is written on.
@@ -177,11 +197,19 @@ func writeStatus(w io.Writer, to paper, s control.Status, now time.Time) error {
 		columns = briefColumns
 	}
 	var rows []row
+	many := alike(s.Services)
 	for _, v := range s.Services {
 		if short {
 			rows = append(rows, to.brief(v, now)...)
 		} else {
+			v.Problems = slices.DeleteFunc(slices.Clone(v.Problems),
+				func(f control.Problem) bool { return f.Node == "" && many[f.What] != nil })
 			rows = append(rows, statusRows(to.screen, v, now, to.flags)...)
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(many)) {
+		if !short {
+			rows = append(rows, row{notes: to.paintAll(yellow, note(to.width, firstOf(many[what])+": "+what))})
 		}
 	}
 	for _, n := range s.Nodes {
@@ -205,6 +233,20 @@ func writeStatus(w io.Writer, to paper, s control.Status, now time.Time) error {
 		rows = append(rows, row{notes: notes})
 	}
 	return writeTable(w, to.screen, columns, rows)
+}
+
+// alike are the services that have the same problem, where these are so many that it is told once, and nothing mends it for one of them.
+func alike(services []control.ServiceStatus) map[string][]string {
+	all := map[string][]string{}
+	for _, v := range services {
+		for _, f := range v.Problems {
+			if f.Node == "" && f.Level == control.Warning && len(f.Do.Words) == 0 {
+				all[f.What] = append(all[f.What], v.Service)
+			}
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, services []string) bool { return len(services) < 3 })
+	return all
 }
 
 // nothing tells why there is no service to show.

@@ -15,7 +15,9 @@ func (to paper) gone(s control.Status, now time.Time) (lines []string) {
 		colour := plain
 		if g.Bare > 0 {
 			colour = yellow
-			text += " Its supervisor, host or network is down."
+			if !g.Stopped {
+				text += " Its supervisor, host or network is down."
+			}
 		}
 		if len(do.Words) > 0 {
 			text += " If it does not come back:"

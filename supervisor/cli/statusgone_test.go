@@ -37,6 +37,12 @@ func TestALostNodeIsSeenAmongManyServices(t *testing.T) {
 	if got := (selection{node: "n1"}).from(s); len(got.Services) != 25 || len(got.Gone) != 0 {
 		t.Errorf("%+v", got)
 	}
+	s.Services = s.Services[:20]
+	var few bytes.Buffer
+	must.OK(t, writeStatus(&few, paper{screen: screen{width: 200}}, s, now))
+	if told := "  s00, s01, s02, s03, s04 and 15 more: No standby: a failure of n1 would stop it. n2 is gone.\n"; strings.Count(few.String(), "No standby") != 1 || !strings.Contains(few.String(), told) {
+		t.Errorf("what is the same is told more than once:\n%s", few.String())
+	}
 }
 
 const notTold = "n2 cannot tell people what happens, because notify fails: exit code 1. It tries again."

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,24 @@ func (v *visit) visits(ctx context.Context, ask func(context.Context, *control.C
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
-	return v.connected(ctx, cfg, func(c *control.Cluster) error { return v.explain(ask(ctx, c)) })
+	return v.connected(ctx, cfg, func(c *control.Cluster) error { return v.explain(otherKind(ctx, c, ask(ctx, c))) })
+}
+
+// otherKind adds to an error that there is no such node that there is such a service, or the reverse.
+func otherKind(ctx context.Context, c *control.Cluster, err error) error {
+	unknown, ok := errors.AsType[*control.UnknownError](err)
+	if !ok {
+		return err
+	}
+	s, _ := c.Status(ctx) // an empty one adds nothing
+	switch name := unknown.Name; {
+	case unknown.Kind == "node" && slices.ContainsFunc(s.Services, func(v control.ServiceStatus) bool { return v.Service == name }):
+		return fmt.Errorf("%w; %s is a service: `understudy stop %[2]s` stops it, and `understudy switchover %[2]s` moves it", err, name)
+	case unknown.Kind == "service" && slices.Contains(s.NodeNames(), name):
+		return fmt.Errorf("%w; %s is a node: `understudy status --node %[2]s` shows its services, and `understudy drain %[2]s` moves them",
+			err, name)
+	}
+	return err
 }
 
 var errInterrupted = errors.New("interrupted")

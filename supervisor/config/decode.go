@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -344,6 +345,10 @@ func (d *decoder) limit(at []spot, target *Limit, p path) {
 			d.fault(n, p, "%s is no percentage: write one such as 150%% (of one processor)", quoted(n.Value))
 		}
 		*target = Limit{v, v, true}
+		return
+	}
+	if share, err := strconv.ParseFloat(n.Value, 64); p[len(p)-1] == "cpu" && err == nil && share > 0 && share != math.Trunc(share) {
+		d.fault(n, p, "%s is not a limit: for %[1]s processors write %.0f%%", n.Value, 100*share)
 		return
 	}
 	if n.Kind != yaml.MappingNode {

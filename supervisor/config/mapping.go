@@ -167,6 +167,7 @@ func mappingForm(p path) string {
 		"restart": "{policy: on-failure}", "ready": `{tcp: "127.0.0.1:PORT"}`, "health": "{exec: [PROGRAM, ARGUMENT]}",
 		"precheck": "{exec: [PROGRAM, ARGUMENT]}", "moves": "{max: 5, within: 10m}", "nodes": "{NODE: {priority: 20}}",
 		"warm": "{promote: {signal: USR1}}", "tls": "{ca_file: FILE}", "capabilities": "{ambient: [CAP_NET_BIND_SERVICE]}",
+		"promote": "{signal: USR1}", "notify": "{exec: [PROGRAM, ARGUMENT]}", "watchdog": "{mode: automatic}",
 	}
 	if form := forms[p[len(p)-1]]; form != "" {
 		return ": write " + form

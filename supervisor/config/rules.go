@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -145,7 +146,13 @@ func (words Command) check(p place) {
 			p.item(i).and(p).fault("an argument must not contain a NUL character")
 		}
 	}
+	if i := slices.IndexFunc(words, shellOnly.MatchString); i >= 0 && !slices.Contains(shells, filepath.Base(words[0])) {
+		p.item(i).and(p).warn("no shell runs this, so %s stays as it is: write the value, or [sh, -c, ...]", quoted(words[i]))
+	}
 }
+
+// shellOnly is one word with a variable, as the environment has them, or a command, which only a shell would replace.
+var shellOnly = regexp.MustCompile(`^\S*(\$[A-Z_{(]|` + "`" + `)\S*$`)
 
 // checkGiven also refuses a command that is written and empty.
 func (words Command) checkGiven(p place) {

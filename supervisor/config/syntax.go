@@ -71,6 +71,9 @@ func parse(src []byte) (*yaml.Node, *Fault) {
 // unreadable finds the first character that no YAML file may hold.
 func unreadable(src []byte) *Fault {
 	line, column := 1, 1
+	if head := string(src[:min(len(src), 2)]); head == "\xff\xfe" || head == "\xfe\xff" || strings.Contains(head, "\x00") {
+		return &Fault{Line: 1, Column: 1, Message: "the file is in UTF-16: save it as UTF-8, or convert it with iconv -f UTF-16 -t UTF-8"}
+	}
 	for rest := src; len(rest) > 0; column++ {
 		r, size := utf8.DecodeRune(rest)
 		switch {

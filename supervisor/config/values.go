@@ -245,7 +245,11 @@ func plausibleServer(text string) error {
 		return fmt.Errorf("%s: a path does not belong to a server; that is what root is for", quoted(text))
 	case strings.Contains(text, ","):
 		return fmt.Errorf("%s: write each server as an item of its own", quoted(text))
-	case !isPrintable(text) || strings.ContainsAny(text, " \t@?#\\\"'"):
+	case strings.HasPrefix(text, "-"):
+		return fmt.Errorf("%s is a flag, and no server", quoted(text))
+	case strings.Contains(text, " "):
+		return fmt.Errorf("%s: commas separate servers", quoted(text))
+	case !isPrintable(text) || strings.ContainsAny(text, "\t@?#\\\"'"):
 		return fmt.Errorf("%s contains a character that is part of no host name", quoted(text))
 	case strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "["):
 		return fmt.Errorf("%s: an IPv6 address goes in brackets, as in [2001:db8::1]:2181", quoted(text))

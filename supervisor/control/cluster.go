@@ -1,9 +1,11 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,9 +49,21 @@ func (e *UnknownError) Error() string {
 // Is makes it ErrUnknown.
 func (*UnknownError) Is(target error) bool { return target == ErrUnknown }
 
+var digits = regexp.MustCompile(`\d+`)
+
+// inOrder sorts names as a person would: s2 is before s10.
+func inOrder(names []string) {
+	keys := map[string]string{}
+	for _, name := range names {
+		keys[name] = digits.ReplaceAllStringFunc(name, func(n string) string { return strings.Repeat("0", max(20-len(n), 0)) + n })
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(keys[a], keys[b]) })
+}
+
 // Services lists the services asked for: all when none is named.
 func (c *Cluster) Services(ctx context.Context, asked ...string) ([]string, error) {
 	all, err := c.children(ctx, election.ServicesDir(c.root))
+	inOrder(all)
 	if err != nil || len(asked) == 0 {
 		return all, err
 	}

@@ -17,12 +17,15 @@ type GoneNode struct {
 	Services []string   `json:"services"`  // that it could run
 	Bare     int        `json:"without_standby"`
 
+	Stopped bool `json:"stopped,omitempty"` // by an operator, and not lost
+
 	held bool // its program may still run: it cannot be forgotten
 }
 
 func parseGone(name string, z znode) GoneNode {
 	k := election.ReadKnown(z.data)
-	return GoneNode{Node: name, Host: k.Host, Seen: when(time.UnixMilli(z.stat.Mtime).UTC()), Services: append([]string{}, k.Services...)}
+	return GoneNode{Node: name, Host: k.Host, Seen: when(time.UnixMilli(z.stat.Mtime).UTC()), Services: append([]string{}, k.Services...),
+		Stopped: k.Stopped}
 }
 
 // miss keeps those of the known nodes that are not connected and that could run one of the services asked for, and tells these services of
@@ -55,7 +58,7 @@ func (s ServiceStatus) bare() bool { return !s.Paused && !s.HasStandby() }
 func (g GoneNode) Words(now time.Time) string {
 	words := g.Node + " is gone"
 	if g.Seen != nil {
-		words += ", last seen" + agoWords(g.Seen, now)
+		words += map[bool]string{true: ", stopped", false: ", last seen"}[g.Stopped] + agoWords(g.Seen, now)
 	}
 	switch g.Bare {
 	case 0:

@@ -10,6 +10,24 @@ import (
 	"understudy/election"
 )
 
+// Names with numbers are in the order of the numbers.
+func TestServicesAreInTheOrderOfTheirNumbers(t *testing.T) {
+	b := newBed(t)
+	a := b.session()
+	for _, service := range []string{"s10", "s2", "db", "s1", "s1-b", "s01"} {
+		a.activate(service, "n10")
+		a.member(service, "n9", "standby", "")
+		a.member(service, "n11", "standby", "")
+	}
+	names, err := b.c.Services(t.Context())
+	if got := strings.Join(names, " "); got != "db s01 s1 s1-b s2 s10" && got != "db s1 s01 s1-b s2 s10" || err != nil {
+		t.Errorf("%s: %v", got, err)
+	}
+	if m := b.status("s2").Services[0].Members; len(m) != 3 || m[1].Node != "n9" || m[2].Node != "n11" {
+		t.Errorf("%+v", m)
+	}
+}
+
 // The loss of a node is told until it is forgotten: what it could run has no standby, unless a third node has.
 func TestALostNodeIsListedUntilItIsForgotten(t *testing.T) {
 	b := newBed(t)
@@ -43,6 +61,14 @@ func TestALostNodeIsListedUntilItIsForgotten(t *testing.T) {
 	if s := b.status("held"); len(s.Gone) != 0 {
 		t.Errorf("it could never run held: %+v", s.Gone)
 	}
+	n = b.session()
+	n.del(election.KnownDir(root) + "/b")
+	n.put(election.KnownDir(root)+"/b", election.Known{Node: "b", Services: []string{"db", "web"}, Stopped: true}, 0)
+	if g := b.status().Gone[0]; g.Words(*g.Seen) != "b is gone, stopped 0s ago: 2 services have no standby." {
+		t.Errorf("it was stopped: %s", g.Words(*g.Seen))
+	}
+	n.del(election.KnownDir(root) + "/b")
+	n.put(election.KnownDir(root)+"/b", election.Known{Node: "b", Services: []string{"db", "web"}}, 0)
 	third := b.session()
 	third.member("db", "c", "standby", "")
 	third.put(election.DrainedDir(root)+"/c", election.Drained{}, 0)

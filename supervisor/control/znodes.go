@@ -130,6 +130,7 @@ func list[T any](ctx context.Context, z znodes, path string, parse func(name str
 	if err != nil {
 		return nil, err
 	}
+	inOrder(names)
 	read := make([]znode, len(names))
 	err = all(len(names), func(i int) (err error) {
 		read[i], err = z.read(ctx, path+"/"+names[i])

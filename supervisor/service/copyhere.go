@@ -98,6 +98,9 @@ func (c *copyHere) cold() (why string, starting bool) {
 	if ready {
 		return "", false
 	}
+	if shown := c.Shown(); shown.Why == replica.Starting && shown.Ill != "" {
+		return shown.Why + ", " + shown.Ill, starting
+	}
 	return cmp.Or(c.Shown().Why, "its program does not stand by"), starting
 }
 

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -201,6 +202,7 @@ func (w *view) showBar(bar role.Bar, why string) {
 		return
 	case bar == role.NoBar:
 		w.log.Info("this node can take the service")
+	case strings.HasPrefix(why, replica.Starting+", "): // that was logged without the reason
 	case why == replica.Starting:
 		w.log.Info("this node can take the service once its program is ready")
 	default:

@@ -112,6 +112,9 @@ func (w *wellness) of(c election.Control) (election.Health, string) {
 		}
 	}
 	if w.condition == rising {
+		if health != "" {
+			all = append(all, health)
+		}
 		return election.HealthStarting, strings.Join(all, "; ")
 	}
 	return election.HealthOK, strings.Join(all, "; ")

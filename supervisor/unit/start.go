@@ -212,6 +212,30 @@ func overdue(ctx context.Context, prog config.Process) error {
 	return err
 }
 
+// waited is a check that a program is ready, which tells what it waits for once that takes long.
+type waited struct {
+	probe.Checker
+	since time.Time
+	tell  func(why string) // RunConfig.Health
+	told  bool
+}
+
+// longStart is how long a start is nothing that needs a reason.
+const longStart = 2 * time.Second
+
+// Check tells the first reason only, since each is a write for all to see.
+func (w *waited) Check(ctx context.Context) error {
+	err := w.Checker.Check(ctx)
+	switch {
+	case err == nil && w.told:
+		w.tell("")
+	case err != nil && !w.told && time.Since(w.since) > longStart:
+		w.told = true
+		w.tell("not ready yet: " + err.Error())
+	}
+	return err
+}
+
 // waitReady waits until a program says, or shows, that it has started.
 func (r *Run) waitReady(ctx context.Context, prog config.Process, p host.Process, socket *notify.Socket) error {
 	how := prog.Ready
@@ -227,6 +251,7 @@ func (r *Run) waitReady(ctx context.Context, prog config.Process, p host.Process
 			return overdue(bounded, prog)
 		}
 	case checker != nil:
+		checker = &waited{Checker: checker, since: time.Now(), tell: r.cfg.Health}
 		if err := probe.WaitReady(ctx, how.Timeout, checker); err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

@@ -64,8 +64,8 @@ func TestConfigs(t *testing.T) {
 		want := strings.ReplaceAll(strings.ReplaceAll(c.want, "%s", file), "DIR", dir)
 		got := runs(t, "check", "--config", file)
 		got.wants(t, c.name, c.code, want)
-		if c.code == 2 && !strings.HasSuffix(got.text, "is refused: 1 error\n") {
-			t.Errorf("%s: the last line does not tell that it is refused:\n%s", c.name, got.text)
+		if strings.Contains(got.text, "is refused") {
+			t.Errorf("%s: one error is told twice:\n%s", c.name, got.text)
 		}
 	}
 }

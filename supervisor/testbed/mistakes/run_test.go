@@ -53,6 +53,14 @@ func TestPrograms(t *testing.T) {
 			[]string{"it could not start here: promote: /no/such: no such file or directory."}, []string{"[WARN]", "promote: /no/such"},
 		},
 		{
+			"slow", `command: [sleep, '99'], ready: {tcp: "127.0.0.1:9", timeout: 1m}`, failing, []string{"active", "starting", "not ready yet: ", "127.0.0.1:9: connection refused"},
+			[]string{"program started"},
+		},
+		{
+			"warm-slow", `command: [sleep, '99'], warm: {promote: {signal: USR1}}, ready: {tcp: "127.0.0.1:9", timeout: 1m}`, down,
+			[]string{"its program is starting, not ready yet: ", "127.0.0.1:9: connection refused"}, []string{"once its program is ready"},
+		},
+		{
 			"daemon", `command: [sh, -c, "sleep 99 & exit 0"]`, down, []string{"failed here", "the program ended: exit code 0. It tries again in", "A program that should keep running must stay in the foreground."},
 			[]string{"[WARN]", "a program that should keep running must stay in the foreground"},
 		},
@@ -81,7 +89,12 @@ func TestPrograms(t *testing.T) {
 	for _, c := range cases {
 		text += fmt.Sprintf("  %s: {%s}\n", c.name, c.keys)
 	}
-	n1 := start(t, "run", "--config", write(t, "u.yaml", text))
+	text += fmt.Sprintf("  says: {command: [sh, -c, 'echo no such table; exit 3'], log: {file: %s}}\n", filepath.Join(t.TempDir(), "says.log"))
+	file := write(t, "u.yaml", text)
+	n1 := start(t, "run", "--config", file)
+	kit.Until(t, kit.Soon, "status shows the last lines of a program that failed", func() bool {
+		return all(runs(t, "status", "says", "--config", file).flat(), []string{"exit code 3", "The last lines of its output on n1: no such table"})
+	})
 	for _, c := range cases {
 		fits(t, server, c.name, c.code, c.status...)
 		if c.log != nil {

@@ -111,7 +111,7 @@ function draw(name) {
 
 // arrange puts trouble first, what is down before all, and says how many are shown.
 function arrange() {
-  const list = [...rows.values()].sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1));
+  const list = [...rows.values()].sort((a, b) => a.rank - b.rank || a.name.localeCompare(b.name, 'en', { numeric: true }));
   let at = $('services').firstElementChild;
   if (!aiming() || list.length !== placed) for (const r of list) { // as few are moved as can be: one that is moved loses the focus
     if (at && at !== r.box && at.nextElementSibling === r.box) { $('services').append(at); at = r.box; }

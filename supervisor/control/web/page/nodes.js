@@ -13,7 +13,7 @@ function known() {
     if (s.active) of(s.active).active.push(s.service);
     if (s.fencing && s.fencing.node) of(s.fencing.node).lost = true;
   }
-  return [...all.values()].sort((a, b) => a.node < b.node ? -1 : 1);
+  return [...all.values()].sort((a, b) => a.node.localeCompare(b.node, 'en', { numeric: true }));
 }
 
 function supervisors() {
@@ -79,7 +79,7 @@ function nodeCard(node) {
 function nodeBody(c, n) {
   const up = n.up, d = n.drained;
   const list = [up && up.config_fault ? ['It keeps its previous config: ' + up.config_fault, 'bad'] : '', up && up.notify_fault ? ['It cannot tell people what happens, because notify fails: ' + up.notify_fault, 'bad'] : '', up && up.http_fault ? ['It does not serve HTTP at ' + up.http_fault, 'bad'] : '', d ? [`Drained${d.by ? ' by ' + d.by : ''}${d.since ? ' ' + ago(d.since) + ' ago' : ''}${d.why ? ': ' + d.why : ''}. It is kept out of all services until undrained.`, 'warn'] : '',
-    n.gone ? [`It is gone, last seen ${ago(n.gone.last_seen)} ago: ${bare(n.gone)}. If it does not come back: understudy forget ${n.node}`, 'bad'] : !up ? ['Its supervisor is not connected to ZooKeeper.', 'bad'] : '', ...(up && up.warnings || []).map(w => [w, 'soft'])].filter(Boolean);
+    n.gone ? [`It is gone, ${n.gone.stopped ? 'stopped' : 'last seen'} ${ago(n.gone.last_seen)} ago: ${bare(n.gone)}. If it does not come back: understudy forget ${n.node}`, 'bad'] : !up ? ['Its supervisor is not connected to ZooKeeper.', 'bad'] : '', ...(up && up.warnings || []).map(w => [w, 'soft'])].filter(Boolean);
   fill(c.list, list, () => make('li'), (item, [text, tone]) => put(item, text, tone));
   put(c.facts, up ? [`host ${up.host}, pid ${up.pid}`, 'version ' + up.version, up.contain && 'contains programs by ' + up.contain, up.config && 'config ' + up.config].filter(Boolean).join(' · ') : '');
   c.orders.hidden = !(state.writable && state.token);
