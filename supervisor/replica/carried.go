@@ -48,19 +48,11 @@ func (r *Carried) Find(find func(tree json.RawMessage, run *unit.CarriedRun) (ho
 func (c *Copy) Carry() *Carried {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.parted() {
+	r := &Carried{Warm: c.conf.Warm != nil, Following: c.following, Asked: c.asked, Shown: c.shown}
+	if !c.carry(r) {
 		return nil
 	}
-	id, err := c.tree.ID()
-	if err != nil {
-		return nil
-	}
-	r := &Carried{
-		Warm: c.conf.Warm != nil, Lease: c.lease.Epoch, Tree: id, Run: c.resume, Following: c.following, Asked: c.asked, Shown: c.shown,
-		tree: c.tree,
-	}
-	if c.unread == nil {
-		now := c.state
+	if now, unread := c.data.known(); unread == nil {
 		r.State = &now
 	}
 	return r
@@ -70,26 +62,22 @@ func (c *Copy) Carry() *Carried {
 func (c *Copy) Adopt(r *Carried) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lease, c.tree, c.resume, c.held = c.cfg.Commands.Lease(r.Lease), r.tree, r.Run, r.Run == nil
-	close(c.made)
+	c.adopt(r)
 	c.following, c.asked, c.shown, c.halted = r.Following, r.Asked, r.Shown, ""
 	if r.State != nil {
-		c.state, c.unread = *r.State, nil
+		c.data.set(*r.State, nil)
 	}
 }
 
-// parted reports whether the programs run while Keep does not. The caller holds mu.
-func (c *Copy) parted() bool { return c.lease != nil && (c.held || c.resume != nil) }
-
 // parts reports whether the programs of a run that has ended are left to the next image.
 func (c *Copy) parts(ctx context.Context, run *unit.Run) bool {
-	if !parting(ctx) || c.ordered() != nil {
+	if !parting(ctx) || c.orders.current() != nil {
 		return false
 	}
 	carried, err := handOver(run, ErrParting)
-	c.mu.Lock()
+	c.lending.mu.Lock()
 	c.resume = carried
-	c.mu.Unlock()
+	c.lending.mu.Unlock()
 	return err == nil
 }
 
@@ -97,5 +85,5 @@ func (c *Copy) parts(ctx context.Context, run *unit.Run) bool {
 func (c *Copy) Busy() (mends, passes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mends, c.order != nil || c.run != nil && !wait.Closed(c.run.Ready()) && !wait.Closed(c.run.Done())
+	return c.mends.runs, c.orders.current() != nil || c.run != nil && !wait.Closed(c.run.Ready()) && !wait.Closed(c.run.Done())
 }

@@ -106,7 +106,7 @@ func TestAPromotedCopyIsPromotedInTheNextImage(t *testing.T) {
 		if !next.Holds(s) || next.Tell(t.Context()).Position != nil {
 			t.Error("no term has it")
 		}
-		if err := next.Demote(t.Context(), 12, nil, orders); err != nil {
+		if err := next.Promotion(12).Demote(t.Context(), nil, orders); err != nil {
 			t.Fatal(err)
 		}
 		settles(t, s, 0, "demote , end")
@@ -140,7 +140,7 @@ func TestWhatCannotBeCarriedShows(t *testing.T) {
 	followsWith(t, prepares, nil, func(t *testing.T, s *stage, c *Copy) {
 		s.ends(byPrepare, -1)
 		c.Learn(third)
-		if err := c.keepState(func(s *state) { s.Diverges = true }); err != nil {
+		if err := c.data.keep(func(s *state) { s.Diverges = true }); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * time.Second)
@@ -149,8 +149,8 @@ func TestWhatCannotBeCarriedShows(t *testing.T) {
 			t.Errorf("prepare runs: %s", s.heard())
 		}
 		s.part()
-		if mends, _ := c.Busy(); mends || c.Carry() != nil || c.state.Torn != byPrepare {
-			t.Errorf("it was ended: %v, %+v", mends, c.state)
+		if mends, _ := c.Busy(); mends || c.Carry() != nil || c.data.state.Torn != byPrepare {
+			t.Errorf("it was ended: %v, %+v", mends, c.data.state)
 		}
 	})
 	follows(t, func(t *testing.T, s *stage, c *Copy) {

@@ -31,38 +31,25 @@ type Config struct {
 type Copy struct {
 	cfg  Config
 	log  hclog.Logger
-	poke chan struct{} // capacity 1: what Keep works with has changed
 	look chan struct{} // capacity 1: the follower has to be looked at
 
-	saving sync.Mutex     // held, and taken before mu, while a state is kept
-	tells  sync.WaitGroup // calls of Tell that ask the copy; none begins while it is held
+	lending        // its tree, and what a term has of it
+	data    data   // what is known of its data
+	orders  orders // of operators
+	mends   mender
 
-	mu        sync.Mutex // guards the fields below
+	mu        sync.Mutex // guards the fields below, and is taken before the locks of these parts
 	conf      config.Service
 	active    Active
-	tree      host.Tree     // nil: there is none
-	lease     *unit.Lease   // the tree's own, while no term has it
-	made      chan struct{} // closed when there is a tree
-	held      bool          // a term has the tree
-	hush      func()        // ends the commands of Tell
-	talk      context.Context
 	turn      context.CancelFunc // ends turned
 	turned    context.Context    // ends when active changes
-	want      *holdRequest       // a term waits for the programs
 	newest    Active             // the newest that was known
-	mending   mending
-	mends     bool             // prepare or reclone runs
-	following Active           // whom the programs that run were told to follow
-	run       *unit.Run        // nil: it does not run as a follower
-	resume    *unit.CarriedRun // the programs that a term has given back
-	closed    bool             // this supervisor ends: no term gets any, or may give any back
-	halted    string           // why it must not run as a follower; "": it may
+	following Active             // whom the programs that run were told to follow
+	run       *unit.Run          // nil: it does not run as a follower
+	halted    string             // why it must not run as a follower; "": it may
 	shown     Shown
-	asked     time.Time // when it said last that it has the primary's data
-	state     state
-	unread    error // why the state cannot be read; then nothing is known of the data
 	outside   outside
-	order     *order // of an operator, until it is done; nil: there is none
+	asked     time.Time // when it said last that it has the primary's data
 }
 
 // Starting is why a warm program that is being started cannot be promoted yet.
@@ -88,9 +75,10 @@ func (c *Copy) Follows(lag *uint64, all bool) (why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, late := c.shown, c.conf.Replicated.Interval+2*c.conf.Replicated.Timeout
+	kept, _ := c.data.known()
 	lead := c.outside.lead
 	switch {
-	case c.held:
+	case c.isHeld():
 		return errPromoted.Error()
 	case c.run == nil || wait.Closed(c.run.Done()):
 		return errNotRuns.Error()
@@ -98,7 +86,7 @@ func (c *Copy) Follows(lag *uint64, all bool) (why string) {
 		return cmp.Or(s.Ill, s.Why, "it does not say that it is a follower")
 	case c.active.Node == "":
 		return "no primary is known"
-	case !c.state.has(c.active) || s.Position == nil:
+	case !kept.has(c.active) || s.Position == nil:
 		return "it does not have the primary's data yet"
 	case time.Since(c.asked) > late:
 		return fmt.Sprintf("it has not reported its position for %v", time.Since(c.asked).Round(time.Second))
@@ -112,14 +100,6 @@ func (c *Copy) Follows(lag *uint64, all bool) (why string) {
 	return ""
 }
 
-// holdRequest is a term's wish for the programs.
-type holdRequest struct{ got chan holdResult }
-
-type holdResult struct {
-	run *unit.CarriedRun
-	err error
-}
-
 var (
 	errHeld    = errors.New("it is about to be promoted")
 	errPrimary = errors.New("it reports that it is the primary, but this node does not hold the lock")
@@ -127,46 +107,35 @@ var (
 	errStale   = errors.New("its tree has ended")
 	errUnread  = errors.New("that is being read")
 	errHalted  = errors.New("it must not run here")
+	errClosed  = errors.New("this supervisor ends")
 )
 
 // New makes a copy, which Keep runs.
 func New(cfg Config, conf config.Service) *Copy {
 	c := &Copy{
-		cfg: cfg, log: cfg.Logger, conf: conf, poke: make(chan struct{}, 1), look: make(chan struct{}, 1), made: make(chan struct{}),
-		shown: Shown{Role: Unknown, Why: errNotRuns.Error()},
+		cfg: cfg, log: cfg.Logger, conf: conf, look: make(chan struct{}, 1),
+		lending: lending{service: cfg.Service, commands: cfg.Commands, log: cfg.Logger, poke: make(chan struct{}, 1)},
+		shown:   Shown{Role: Unknown, Why: errNotRuns.Error()},
 	}
+	c.made = make(chan struct{})
 	c.talk, c.hush = context.WithCancel(context.Background())
 	c.turned, c.turn = context.WithCancel(context.Background())
-	c.unread = errUnread
+	c.mends.c = c
+	c.data.node, c.data.service, c.data.unread = cfg.Node, cfg.Service, errUnread
+	c.data.news = func() { c.cfg.News() }
+	c.data.store = func() Store { return cfg.Store(c.config().Replicated.StateDir) }
 	if conf.Warm != nil {
+		c.data.unread = nil // it has no data
 		c.halted = "it is not known yet whether it may run here"
 	}
 	return c
 }
 
-// restore reads what is known of the data. It may take a while.
-func (c *Copy) restore() {
+func (c *Copy) config() config.Service {
 	c.mu.Lock()
-	store, known := c.store(), !errors.Is(c.unread, errUnread)
-	if c.conf.Warm != nil { // it has no data
-		c.unread, known = nil, true
-	}
-	c.closed = false
-	c.mu.Unlock()
-	if known {
-		return
-	}
-	kept, err := load(store, c.cfg.Node, c.cfg.Service)
-	if err != nil {
-		c.log.Error("cannot read which primary this node's copy has followed: it is not promoted until it has followed one", "error", err)
-	}
-	c.mu.Lock()
-	c.state, c.unread = kept, err
-	c.mu.Unlock()
-	c.cfg.News()
+	defer c.mu.Unlock()
+	return c.conf
 }
-
-func (c *Copy) store() Store { return c.cfg.Store(c.conf.Replicated.StateDir) }
 
 // Configure puts a config in force.
 func (c *Copy) Configure(conf config.Service) {
@@ -187,11 +156,11 @@ func (c *Copy) Learn(active Active) {
 	if changed {
 		c.active = active
 		c.turns()
-		if c.order != nil && c.order.do == DoReclone {
-			c.answer(errTurned)
+		if now := c.orders.current(); now != nil && now.do == DoReclone {
+			c.orders.answer(errTurned)
 		}
 		if active.Node != "" && active != c.newest { // what was tried was for another one
-			c.newest, c.mending = active, mending{}
+			c.newest, c.mends.mending = active, mending{}
 		}
 	}
 	c.mu.Unlock()
@@ -211,7 +180,8 @@ func (c *Copy) Shown() Shown {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.shown
-	s.Era, s.Followed, s.Toward, s.Source = c.state.Era, c.state.Followed, c.state.Toward, c.state.Source
+	kept, _ := c.data.known()
+	s.Era, s.Followed, s.Toward, s.Source = kept.Era, kept.Followed, kept.Toward, kept.Source
 	return s
 }
 
@@ -227,31 +197,11 @@ func (c *Copy) show(change func(*Shown)) {
 	}
 }
 
-// Tree is the tree that the copy runs in, once there is one that no term has.
-func (c *Copy) Tree(ctx context.Context) (host.Tree, error) {
-	for {
-		c.mu.Lock()
-		tree, made, held := c.tree, c.made, c.held
-		c.mu.Unlock()
-		if tree != nil && !held {
-			return tree, nil
-		}
-		select {
-		case <-made:
-			if held {
-				return nil, errStale // the caller has to free it first
-			}
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
 // Ready reports whether a warm program runs as a follower and could be promoted at once, and whether it is being started for that.
 func (c *Copy) Ready() (ready, starting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held || c.run == nil || wait.Closed(c.run.Done()) {
+	if c.isHeld() || c.run == nil || wait.Closed(c.run.Done()) {
 		return false, false
 	}
 	up := wait.Closed(c.run.Ready())
@@ -288,45 +238,26 @@ func (c *Copy) Halted() string {
 	return c.halted
 }
 
-// Holds reports whether a term has this tree.
-func (c *Copy) Holds(tree host.Tree) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.held && c.tree == tree && !c.closed
-}
-
 // Hold gives the tree to a term, with the programs that run in it. Whatever it returns, nothing is started in the tree any more, and the
 // term has to end it, and then to call Free.
 func (c *Copy) Hold(ctx context.Context, tree host.Tree) (*unit.CarriedRun, error) {
-	p := &holdRequest{make(chan holdResult, 1)}
 	c.mu.Lock()
-	switch {
-	case c.held:
-		c.mu.Unlock()
-		return nil, errNotRuns
-	case c.tree != tree:
-		c.mu.Unlock()
-		return nil, errStale
-	}
-	c.held = true
-	c.hush()
-	c.answer(errPromoted)
-	closed := c.closed
-	if !closed {
-		c.want = p
+	programs, err := c.lend(tree)
+	if err == nil {
+		c.orders.answer(errPromoted)
 	}
 	c.mu.Unlock()
-	c.tells.Wait()
-	if closed {
-		return nil, errClosed
+	if err != nil {
+		return nil, err
 	}
+	c.tells.Wait()
 	wait.Poke(c.poke)
 	select {
-	case got := <-p.got:
+	case got := <-programs:
 		return got.run, got.err
 	case <-ctx.Done():
 		go func() {
-			if got := <-p.got; got.run != nil {
+			if got := <-programs; got.run != nil {
 				got.run.Discard()
 			}
 		}()
@@ -334,66 +265,7 @@ func (c *Copy) Hold(ctx context.Context, tree host.Tree) (*unit.CarriedRun, erro
 	}
 }
 
-// Free says that the tree which a term had has ended: the copy comes back as a follower in another one.
-func (c *Copy) Free() {
-	c.mu.Lock()
-	if !c.held {
-		c.mu.Unlock()
-		return
-	}
-	c.held = false
-	c.talk, c.hush = context.WithCancel(context.Background())
-	lease := c.uproot()
-	c.mu.Unlock()
-	c.forget(lease)
-	wait.Poke(c.poke)
-}
-
-// uproot forgets a tree that has ended. The caller holds mu.
-func (c *Copy) uproot() (lease *unit.Lease) {
-	lease, c.lease, c.tree, c.made = c.lease, nil, nil, make(chan struct{})
-	if resume := c.takeResume(); resume != nil {
-		resume.Discard()
-	}
-	return lease
-}
-
-func (c *Copy) forget(lease *unit.Lease) {
-	if lease == nil {
-		return
-	}
-	if err := lease.Finish(); err != nil {
-		c.log.Debug("the lease of a copy's tree is still held", "error", err)
-	}
-}
-
 // asking are the commands of the copy as it runs now. The caller holds mu.
 func (c *Copy) asking(active Active) asking {
-	return asking{unit: c.cfg.Unit, tree: c.tree, conf: c.conf, env: active.Environ(false), token: active.Token}
-}
-
-// keepState keeps a state for good: what it is about happens afterwards.
-func (c *Copy) keepState(change func(*state)) error {
-	c.saving.Lock()
-	defer c.saving.Unlock()
-	c.mu.Lock()
-	next, store := c.state, c.store()
-	c.mu.Unlock()
-	change(&next)
-	if err := save(store, next); err != nil {
-		return fmt.Errorf("keep what the copy has followed: %w", err)
-	}
-	c.mu.Lock()
-	changed := c.state.Followed != next.Followed || c.state.Toward != next.Toward || c.state.Source != next.Source
-	c.state, c.unread = next, nil
-	c.mu.Unlock()
-	if changed {
-		c.cfg.News()
-	}
-	return nil
-}
-
-// Promoting keeps, before the copy is promoted, that its data is that of this promotion.
-func (c *Copy) Promoting(era, token int64) error {
-	return c.keepState(func(s *state) { s.Era, s.Followed, s.Toward, s.Diverges = era, token, 0, true })
+	return asking{unit: c.cfg.Unit, tree: c.lending.now().tree, conf: c.conf, env: active.Environ(false), token: active.Token}
 }

@@ -157,7 +157,7 @@ func TestWhatAChosenCopyHadIsKept(t *testing.T) {
 		if told := c.Tell(t.Context()); told.Position == nil || *told.Position != 55 {
 			t.Fatalf("%+v", told)
 		}
-		if err := c.Promoting(1, 12); err != nil {
+		if err := c.Promotion(12).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		if kept, err := load(s, "n", "db"); err != nil || kept.Position != 55 || kept.Followed != 12 {
@@ -173,14 +173,14 @@ func TestWhatAChosenCopyHadIsKept(t *testing.T) {
 // What a primary had is on its disk: after a loss of power with older data it does not count.
 func TestWhatAPrimaryHadIsKept(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {
-		if err := c.Promoting(1, 12); err != nil {
+		if err := c.Promotion(12).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		tree, run := held(t, c)
 		s.is(true, "70")
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if err := c.Attend(12)(ctx); err != nil {
+		if err := c.Promotion(12).Attend(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if kept, err := load(s, "n", "db"); err != nil || kept.Position != 70 || kept.Followed != 12 {
@@ -239,10 +239,10 @@ func TestATermTakesTheProgramOver(t *testing.T) {
 		if told := c.Tell(t.Context()); told.Position != nil {
 			t.Errorf("it tells a position while a term has it: %+v", told)
 		}
-		if err := c.Promoting(1, 12); err != nil {
+		if err := c.Promotion(12).Note(1); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Promote(12, nil, nil)(t.Context(), nil); err != nil {
+		if err := c.Promotion(12).Promote(nil, nil)(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -320,7 +320,7 @@ func TestACopyIsTiedToWhomItFollowsUntilItIsThePrimary(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		expect("it follows", Source{"m", "10.0.0.2"})
 		c.Learn(Active{})
-		if err := c.Promoting(1, 12); err != nil {
+		if err := c.Promotion(12).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		expect("it is about to be promoted", Source{"m", "10.0.0.2"})
@@ -329,7 +329,7 @@ func TestACopyIsTiedToWhomItFollowsUntilItIsThePrimary(t *testing.T) {
 		s.is(true, "41")
 		attending, enough := context.WithTimeout(t.Context(), 5*time.Second)
 		defer enough()
-		if err := c.Attend(12)(attending); err != nil {
+		if err := c.Promotion(12).Attend(attending); err != nil {
 			t.Fatal(err)
 		}
 		expect("it is the primary", Source{})
@@ -344,11 +344,11 @@ func TestADemotedPrimaryIsNoticed(t *testing.T) {
 		s.is(true, "70")
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if err := c.Attend(3)(ctx); err != nil {
+		if err := c.Promotion(3).Attend(ctx); err != nil {
 			t.Fatal(err)
 		}
 		s.is(false, "70")
-		if err := c.Attend(3)(t.Context()); !errors.Is(err, ErrDemoted) {
+		if err := c.Promotion(3).Attend(t.Context()); !errors.Is(err, ErrDemoted) {
 			t.Fatal(err)
 		}
 	})

@@ -25,7 +25,10 @@ const lasts = 50 * 365 * 24 * time.Hour
 // Keep runs the copy as a follower whenever no term has it, until ctx ends. Then it stops the copy, unless that is parting.
 func (c *Copy) Keep(ctx context.Context) {
 	if ctx.Err() == nil {
-		c.restore()
+		c.open()
+		if err := c.data.restore(); err != nil {
+			c.log.Error("cannot read which primary this node's copy has followed: it is not promoted until it has followed one", "error", err)
+		}
 	}
 	var delay time.Duration
 	for ctx.Err() == nil {
@@ -39,7 +42,7 @@ func (c *Copy) Keep(ctx context.Context) {
 			c.sleep(ctx, lookSoon)
 			continue
 		}
-		tree, err := c.makeTree(ctx)
+		tree, err := c.make(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				c.log.Warn("cannot make a container for this node's copy, trying again", "error", err)
@@ -47,12 +50,12 @@ func (c *Copy) Keep(ctx context.Context) {
 			c.sleep(ctx, treeRetry)
 			continue
 		}
-		if why := c.Halted(); why != "" && !c.resumes() {
+		if why := c.Halted(); why != "" && c.lending.now().resume == nil {
 			c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: why} })
 			c.sleep(ctx, endless)
 			continue
 		}
-		if !c.resumes() && !c.prepare(ctx, tree) {
+		if c.lending.now().resume == nil && !c.mends.prepare(ctx, tree) {
 			continue
 		}
 		began := time.Now()
@@ -60,9 +63,7 @@ func (c *Copy) Keep(ctx context.Context) {
 		if why == nil || ctx.Err() != nil {
 			continue
 		}
-		c.mu.Lock()
-		restart := c.conf.Restart
-		c.mu.Unlock()
+		restart := c.config().Restart
 		delay = min(max(2*delay, restart.Delay), max(restart.MaxDelay, restart.Delay))
 		if time.Since(began) > restart.Within {
 			delay = restart.Delay
@@ -70,7 +71,7 @@ func (c *Copy) Keep(ctx context.Context) {
 		if orderly(why) {
 			delay = 0
 		} else {
-			c.noteEnd(began, why)
+			c.mends.noteEnd(began, why)
 			c.log.Warn("this node's copy has ended, starting it again", "why", why, "after", delay)
 		}
 		c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: why.Error()} })
@@ -79,97 +80,33 @@ func (c *Copy) Keep(ctx context.Context) {
 		}
 		c.sleep(ctx, delay)
 	}
-	c.mu.Lock()
-	if parting(ctx) && c.parted() {
-		c.mu.Unlock()
+	if parting(ctx) && c.Carry() != nil {
 		return
 	}
-	c.closed = true
-	c.answer(errClosed)
-	resume := c.takeResume()
+	c.mu.Lock()
+	c.close()
+	c.orders.answer(errClosed)
 	c.mu.Unlock()
-	if resume != nil {
-		resume.Discard()
-	}
-	c.deliver(nil, errClosed)
 	c.end(ctx)
-}
-
-// takeResume returns the programs that are there to be continued, once. The caller holds mu.
-func (c *Copy) takeResume() *unit.CarriedRun {
-	resume := c.resume
-	c.resume = nil
-	return resume
 }
 
 const endless = 365 * 24 * time.Hour
 
 // sleep waits until something has changed, or for d.
 func (c *Copy) sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+	over := time.After(d)
 	for {
 		select {
-		case <-timer.C:
+		case <-over:
 			return
 		case <-ctx.Done():
 			return
 		case <-c.poke:
-			if d == endless || c.isHeld() || c.ordered() != nil {
+			if d == endless || c.isHeld() || c.orders.current() != nil {
 				return
 			}
 		}
 	}
-}
-
-// resumes reports whether the programs run already: a term has given them back.
-func (c *Copy) resumes() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.resume != nil
-}
-
-func (c *Copy) isHeld() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.held
-}
-
-// deliver answers a term that waits for the programs, if there is one.
-func (c *Copy) deliver(run *unit.CarriedRun, err error) bool {
-	c.mu.Lock()
-	p := c.want
-	c.want = nil
-	c.mu.Unlock()
-	if p != nil {
-		p.got <- holdResult{run, err}
-	}
-	return p != nil
-}
-
-func (c *Copy) wanted() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.want != nil
-}
-
-// makeTree makes the tree, if there is none.
-func (c *Copy) makeTree(ctx context.Context) (host.Tree, error) {
-	c.mu.Lock()
-	tree := c.tree
-	c.mu.Unlock()
-	if tree != nil {
-		return tree, nil
-	}
-	tree, lease, err := c.cfg.Commands.NewTree(ctx, c.cfg.Service+"/copy", lasts)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	c.tree, c.lease = tree, lease
-	close(c.made)
-	c.mu.Unlock()
-	return tree, nil
 }
 
 // orderly reports whether the program was stopped to be started again.
@@ -183,58 +120,13 @@ func ended(why error) bool {
 	return errors.Is(why, child.ErrTreeEnded) || errors.Is(why, child.ErrLeaseEnded) || errors.Is(why, child.ErrGuardiansLost)
 }
 
-// end ends the tree, with proof, unless a term has it.
-func (c *Copy) end(ctx context.Context) {
-	c.mu.Lock()
-	tree := c.tree
-	if c.held {
-		tree = nil
-	}
-	c.mu.Unlock()
-	if tree == nil || !c.kills(ctx, tree.End) {
-		return
-	}
-	c.mu.Lock()
-	var lease *unit.Lease
-	if !c.held && c.tree == tree {
-		lease = c.uproot()
-	}
-	c.mu.Unlock()
-	c.forget(lease)
-}
-
-// kills kills until a death is proved, or a term has the tree, or, once ctx has ended, for so long.
-func (c *Copy) kills(ctx context.Context, kill func(context.Context) error) bool {
-	var gaveUp time.Time
-	for !c.isHeld() { // else the term ends the tree
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
-		err := kill(bounded)
-		cancel()
-		if err == nil {
-			return true
-		}
-		c.log.Warn("this node's copy is not proved dead yet", "error", err)
-		if ctx.Err() != nil && gaveUp.IsZero() {
-			gaveUp = time.Now().Add(endPatience)
-		}
-		if !gaveUp.IsZero() && time.Now().After(gaveUp) {
-			return false
-		}
-		wait.For(context.WithoutCancel(ctx), proofPause)
-	}
-	return false
-}
-
-// proofPause keeps attempts that fail at once apart.
-const proofPause = 10 * time.Millisecond
-
 // follow runs the program as a follower once. It returns why it ended, after its death; nil: a term has taken it over.
 func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	c.mu.Lock()
 	conf, resume := c.conf, c.takeResume()
 	orders := &obeying{c: c}
 	if resume == nil {
-		orders.newest, c.following = c.order, Active{}
+		orders.newest, c.following = c.orders.current(), Active{}
 	}
 	c.mu.Unlock()
 	c.show(func(s *Shown) { s.Ill = "" }) // that was said of other programs
@@ -283,20 +175,18 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 			continue
 		case <-orders.reloaded:
 			orders.reloaded = nil
-			c.answers(orders.newest, nil)
+			c.orders.answerTo(orders.newest, nil)
 			continue
 		case <-c.poke:
 		}
-		if c.wanted() {
+		if c.lending.now().want != nil {
 			endLooking()
 			run.End(errHeld)
 			carried, err := handOver(run, errHeld)
 			c.deliver(carried, err)
 			return nil
 		}
-		c.mu.Lock()
-		conf = c.conf
-		c.mu.Unlock()
+		conf = c.config()
 		if c.Halted() != "" {
 			run.End(errHalted)
 		} else if run.Outdated(conf.Copy()) {

@@ -39,28 +39,20 @@ type failing struct {
 func (c *Copy) keepLooking(ctx context.Context, run *unit.Run) {
 	l := &looking{c: c, run: run}
 	for ctx.Err() == nil {
-		next := l.interval()
+		next := l.c.config().Replicated.Interval
 		if l.look(ctx) {
 			l.soon = 0
 		} else {
 			l.soon = min(max(2*l.soon, lookSoon), next)
 			next = l.soon
 		}
-		timer := time.NewTimer(next)
 		select {
-		case <-timer.C:
+		case <-time.After(next):
 		case <-c.look:
 			l.soon = 0
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
-}
-
-func (l *looking) interval() time.Duration {
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	return l.c.conf.Replicated.Interval
 }
 
 // look asks the follower once, and reports whether it is as it should be.
@@ -69,7 +61,7 @@ func (l *looking) look(ctx context.Context) bool {
 	c.mu.Lock()
 	active := c.active
 	a := c.asking(active)
-	unprepared, following := c.diverges(active), c.following
+	unprepared, following := c.mends.diverges(active), c.following
 	c.mu.Unlock()
 	if unprepared {
 		l.run.End(errDiverges)
@@ -122,7 +114,7 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 	if time.Now().Before(l.follows.again) {
 		return false
 	}
-	err := c.keepState(func(s *state) { s.heads(active) })
+	err := c.data.keep(func(s *state) { s.heads(active) })
 	kept := err == nil
 	if kept {
 		err = a.order(ctx, a.conf.Replicated.Follow)
@@ -144,14 +136,14 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 
 // fails notes that the copy has failed once more, and ends its run if its data has to be changed first.
 func (l *looking) fails(f *failing, why string, counts bool) {
-	f.why, f.pause = why, min(max(2*f.pause, l.interval()), longestPause)
+	f.why, f.pause = why, min(max(2*f.pause, l.c.config().Replicated.Interval), longestPause)
 	f.again = time.Now().Add(f.pause)
 	l.c.show(func(s *Shown) { s.Why, s.Position, s.All = why, nil, false })
 	l.c.log.Warn("this node's copy cannot follow the primary, trying again", "active", l.active.Node, "error", why, "after", f.pause)
 	if counts {
 		f.times++
 	}
-	if l.c.gaveUpFollowing(f.times, why) {
+	if l.c.mends.gaveUp(f.times, why) {
 		l.run.End(errCannotFollow)
 	}
 }
@@ -168,20 +160,21 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	if p == nil {
 		return false
 	}
-	c.isAt(active.Token, *p)
+	c.noteAt(active.Token, *p)
+	kept, _ := c.data.known()
 	c.mu.Lock()
 	c.asked = time.Now()
-	kept, current, failed := c.state, c.active == active, c.mending.why != ""
-	c.mending = mending{}
+	current, failed := c.active == active, c.mends.why != ""
+	c.mends.mending = mending{}
 	c.mu.Unlock()
 	if failed {
 		c.cfg.News()
 	}
 	if !current || kept.has(active) && !kept.Diverges && kept.Torn == "" && (*p <= l.keptAt || time.Since(l.kept) < keepEvery) {
-		c.reached(*p)
+		c.data.reached(*p)
 		return current
 	}
-	if err := c.keepState(func(s *state) {
+	if err := c.data.keep(func(s *state) {
 		s.Followed, s.Toward, s.Position, s.Diverges, s.Torn = active.Token, 0, *p, false, ""
 	}); err != nil {
 		c.show(func(s *Shown) { s.Why = err.Error() })
@@ -192,8 +185,8 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	if kept.Followed != active.Token || kept.Toward != 0 {
 		c.log.Info("this node's copy has the primary's data", "active", active.Node, "token", active.Token, "position", *p)
 	}
-	if o := c.ordered(); o != nil && o.do == DoReclone && o.cloned {
-		c.answers(o, nil)
+	if o := c.orders.current(); o != nil && o.cloned.Load() {
+		c.orders.answerTo(o, nil)
 	}
 	return true
 }

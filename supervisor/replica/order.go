@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,11 +26,46 @@ var (
 	errTurned   = errors.New("another copy is the primary since, or none: see `understudy status`")
 )
 
-// order is what an operator has ordered. Copy.mu guards it.
+// order is what an operator has ordered.
 type order struct {
 	do     string
-	cloned bool
+	cloned atomic.Bool
 	done   chan error // capacity 1
+}
+
+// clones reports whether the data is still to be replaced.
+func (o *order) clones() bool { return o != nil && o.do == DoReclone && !o.cloned.Load() }
+
+// orders has the newest order until it is done.
+type orders struct {
+	mu  sync.Mutex
+	now *order // nil: there is none
+}
+
+func (o *orders) current() *order {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.now
+}
+
+func (o *orders) put(now *order) {
+	o.answer(errors.New("another order has replaced it"))
+	o.mu.Lock()
+	o.now = now
+	o.mu.Unlock()
+}
+
+// answer tells whoever has given the order what came of it.
+func (o *orders) answer(err error) { o.answerTo(o.current(), err) }
+
+// answerTo is answer, for this order only.
+func (o *orders) answerTo(which *order, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if which != nil && o.now == which {
+		o.now.done <- err
+		o.now = nil
+	}
 }
 
 // Obey does what an operator has ordered of the follower, and returns once that is done: it is restarted and ready, has lived on after its
@@ -38,9 +75,8 @@ func (c *Copy) Obey(ctx context.Context, do string, token int64) error {
 	c.mu.Lock()
 	err := c.refuses(do, token)
 	if err == nil {
-		c.answer(errors.New("another order has replaced it"))
-		c.order = o
-		if do == DoReclone && c.state.Torn == byPrepare { // it may run, and hang
+		c.orders.put(o)
+		if kept, _ := c.data.known(); do == DoReclone && kept.Torn == byPrepare { // it may run, and hang
 			c.turns()
 		}
 	}
@@ -48,13 +84,7 @@ func (c *Copy) Obey(ctx context.Context, do string, token int64) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.order == o {
-			c.order = nil
-		}
-	}()
+	defer c.orders.answerTo(o, nil)
 	wait.Poke(c.poke)
 	select {
 	case err := <-o.done:
@@ -66,10 +96,10 @@ func (c *Copy) Obey(ctx context.Context, do string, token int64) error {
 
 // refuses tells why an order cannot be followed. The caller holds mu.
 func (c *Copy) refuses(do string, token int64) error {
-	switch {
-	case c.held:
+	switch lent := c.lending.now(); {
+	case lent.held:
 		return errPromoted
-	case c.closed:
+	case lent.closed:
 		return errClosed
 	case do == DoRestart, do == DoReload:
 		return nil
@@ -83,33 +113,6 @@ func (c *Copy) refuses(do string, token int64) error {
 	return nil
 }
 
-// answer tells whoever has given the order what came of it. The caller holds mu.
-func (c *Copy) answer(err error) {
-	if c.order != nil {
-		c.order.done <- err
-		c.order = nil
-	}
-}
-
-// answers is answer, for this order only.
-func (c *Copy) answers(o *order, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if o != nil && c.order == o {
-		c.answer(err)
-	}
-}
-
-// ordered is the order that is to be followed; nil: there is none.
-func (c *Copy) ordered() *order {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.order
-}
-
-// clones reports whether an operator wants the data replaced. The caller holds mu.
-func (c *Copy) clones() bool { return c.order != nil && c.order.do == DoReclone && !c.order.cloned }
-
 // obeying follows orders while a program runs.
 type obeying struct {
 	c        *Copy
@@ -122,11 +125,7 @@ type obeying struct {
 
 // look begins to follow an order that was not there when the program was started.
 func (o *obeying) look(ctx context.Context) {
-	c := o.c
-	c.mu.Lock()
-	now, conf := c.order, c.conf
-	clones := c.clones()
-	c.mu.Unlock()
+	now, conf := o.c.orders.current(), o.c.config()
 	if now == o.newest || now == nil {
 		return
 	}
@@ -134,7 +133,7 @@ func (o *obeying) look(ctx context.Context) {
 	switch {
 	case now.do == DoReload:
 		o.checked = o.run.CheckReload(ctx, conf.ReloadCheck)
-	case now.do == DoRestart || clones:
+	case now.do == DoRestart || now.clones():
 		o.run.End(errOrdered)
 	}
 }
@@ -143,7 +142,7 @@ func (o *obeying) look(ctx context.Context) {
 func (o *obeying) started() {
 	o.ready = nil
 	if o.newest != nil && o.newest.do != DoReclone {
-		o.c.answers(o.newest, nil)
+		o.c.orders.answerTo(o.newest, nil)
 	}
 }
 
@@ -151,25 +150,19 @@ func (o *obeying) started() {
 func (o *obeying) reload(failed error) {
 	o.checked = nil
 	if failed != nil {
-		o.c.answers(o.newest, fmt.Errorf("it was not told to reload, because its reload_check failed: %w", failed))
+		o.c.orders.answerTo(o.newest, fmt.Errorf("it was not told to reload, because its reload_check failed: %w", failed))
 		return
 	}
-	o.c.mu.Lock()
-	sig := syscall.Signal(o.c.conf.ReloadSignal)
-	o.c.mu.Unlock()
-	o.run.Reload(sig)
+	o.run.Reload(syscall.Signal(o.c.config().ReloadSignal))
 	o.reloaded = time.After(unit.ReloadPatience)
 }
 
 // ended notes why the run has ended.
 func (o *obeying) ended(why error) {
-	o.c.mu.Lock()
-	sig := syscall.Signal(o.c.conf.ReloadSignal)
-	o.c.mu.Unlock()
 	switch {
 	case o.reloaded != nil:
-		o.c.answers(o.newest, unit.FailedReload(why, "its program", sig))
+		o.c.orders.answerTo(o.newest, unit.FailedReload(why, "its program", syscall.Signal(o.c.config().ReloadSignal)))
 	case o.ready != nil && o.newest != nil && !orderly(why): // it was to be started
-		o.c.answers(o.newest, why)
+		o.c.orders.answerTo(o.newest, why)
 	}
 }

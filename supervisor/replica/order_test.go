@@ -121,7 +121,7 @@ func TestAFollowerIsClonedAsOrdered(t *testing.T) {
 func TestACloneIsOrderedOfACopyThatCannotBePrepared(t *testing.T) {
 	followsWith(t, reclones, nil, func(t *testing.T, s *stage, c *Copy) {
 		s.ends("prepare", -1)
-		if err := c.Promoting(1, 8); err != nil {
+		if err := c.Promotion(8).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		c.Learn(other)

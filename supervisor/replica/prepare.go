@@ -36,11 +36,19 @@ type mending struct {
 	doubtful bool   // the program has ended by itself before it had the primary's data again, or was a primary itself
 }
 
+// mender has the copy's data made such that it can follow a primary. Copy.mu guards its fields.
+type mender struct {
+	mending
+	c    *Copy
+	runs bool // prepare or reclone does
+}
+
 // noteEnd notes why the program, which has begun then, has ended.
-func (c *Copy) noteEnd(began time.Time, why error) {
+func (m *mender) noteEnd(began time.Time, why error) {
+	c := m.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mending.doubtful = c.active.Node != "" && c.asked.Before(began) || errors.Is(why, errPrimary)
+	m.doubtful = c.active.Node != "" && c.asked.Before(began) || errors.Is(why, errPrimary)
 }
 
 // Fails is why the copy has not been able to follow the primary elsewhere for long; "": it is, or was not tried so often.
@@ -50,45 +58,49 @@ func (c *Copy) Fails() string {
 	if c.active.Node == "" {
 		return ""
 	}
-	return c.mending.why
+	return c.mends.why
 }
 
 // diverges reports whether a copy has to be prepared before it follows. The caller holds mu.
-func (c *Copy) diverges(active Active) bool {
-	return c.state.Diverges && len(c.conf.Replicated.Prepare) > 0 && active.Node != ""
+func (m *mender) diverges(active Active) bool {
+	kept, _ := m.c.data.known()
+	return kept.Diverges && len(m.c.conf.Replicated.Prepare) > 0 && active.Node != ""
 }
 
-// gaveUpFollowing reports, after so many failures of follow or role, whether the copy's data has to be changed first.
-func (c *Copy) gaveUpFollowing(failures int, why string) bool {
+// gaveUp reports, after so many failures of follow or role, whether the copy's data has to be changed first.
+func (m *mender) gaveUp(failures int, why string) bool {
+	c := m.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.conf.Replicated
 	if failures < r.Attempts {
 		return false
 	}
-	if c.mending.why == "" {
+	if m.why == "" {
 		defer c.cfg.News()
 	}
-	c.mending.why, c.mending.doubtful = why, true
-	if c.mending.recloned {
+	m.why, m.doubtful = why, true
+	if m.recloned {
 		return false
 	}
-	c.mending.reclones = len(r.Reclone) > 0 && (len(r.Prepare) == 0 || c.mending.prepared)
-	return len(r.Prepare) > 0 || c.mending.reclones
+	m.reclones = len(r.Reclone) > 0 && (len(r.Prepare) == 0 || m.prepared)
+	return len(r.Prepare) > 0 || m.reclones
 }
 
 // remedy is what has to run before the program may start. needed without a command: it has to wait for a primary. The caller holds mu.
-func (c *Copy) remedy() (way string, command config.Command, needed bool) {
-	r, torn := c.conf.Replicated, c.state.Torn
-	if c.unread != nil { // it may be torn
+func (m *mender) remedy() (way string, command config.Command, needed bool) {
+	c := m.c
+	kept, unread := c.data.known()
+	r, torn := c.conf.Replicated, kept.Torn
+	if unread != nil { // it may be torn
 		torn = byPrepare
 	}
 	switch {
-	case len(r.Reclone) > 0 && (c.mending.reclones || c.clones() || torn == byReclone):
+	case len(r.Reclone) > 0 && (m.reclones || c.orders.current().clones() || torn == byReclone):
 		way, command, needed = byReclone, r.Reclone, true
 	case len(r.Prepare) > 0:
-		way, command, needed = byPrepare, r.Prepare, c.state.Diverges || c.mending.doubtful || !c.state.has(c.active)
-	case len(r.Reclone) > 0 && torn != "" && c.unread == nil: // prepare is in the config no more
+		way, command, needed = byPrepare, r.Prepare, kept.Diverges || m.doubtful || !kept.has(c.active)
+	case len(r.Reclone) > 0 && torn != "" && unread == nil: // prepare is in the config no more
 		way, command, needed = byReclone, r.Reclone, true
 	}
 	if c.active.Node == "" {
@@ -98,15 +110,16 @@ func (c *Copy) remedy() (way string, command config.Command, needed bool) {
 }
 
 // prepare has the data of the stopped copy made such that it can follow the primary. It reports whether the program may start.
-func (c *Copy) prepare(ctx context.Context, tree host.Tree) bool {
+func (m *mender) prepare(ctx context.Context, tree host.Tree) bool {
+	c := m.c
 	var pause time.Duration
 	for ctx.Err() == nil {
 		c.mu.Lock()
-		way, command, needed := c.remedy()
-		active, a, turned, talk, held := c.active, c.asking(c.active), c.turned, c.talk, c.held
+		way, command, needed := m.remedy()
+		active, a, turned, lent := c.active, c.asking(c.active), c.turned, c.lending.now()
 		c.mu.Unlock()
 		switch {
-		case held:
+		case lent.held:
 			return false
 		case !needed:
 			return true
@@ -114,14 +127,14 @@ func (c *Copy) prepare(ctx context.Context, tree host.Tree) bool {
 			c.show(func(s *Shown) {
 				*s = Shown{Role: Unknown, Why: "it is stopped until another copy is promoted: " + way + " has not succeeded"}
 			})
-			c.pause(ctx, turned, talk, endless)
+			m.pause(ctx, turned, lent.talk, endless)
 			continue
 		}
-		err := c.mend(ctx, turned, talk, tree, a, active, way, command)
+		err := m.mend(ctx, turned, lent.talk, tree, a, active, way, command)
 		switch {
 		case err == nil:
 			return true
-		case ctx.Err() != nil || turned.Err() != nil || talk.Err() != nil:
+		case ctx.Err() != nil || turned.Err() != nil || lent.talk.Err() != nil:
 			continue
 		case ended(err):
 			c.end(ctx)
@@ -131,36 +144,35 @@ func (c *Copy) prepare(ctx context.Context, tree host.Tree) bool {
 		c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: way + ": " + err.Error()} })
 		c.log.Warn("this node's copy cannot be prepared to follow the primary, trying again",
 			"by", way, "active", active.Node, "error", err, "after", pause)
-		c.pause(ctx, turned, talk, pause)
+		m.pause(ctx, turned, lent.talk, pause)
 	}
 	return false
 }
 
 // pause waits for d, or until something has changed.
-func (c *Copy) pause(ctx, turned, talk context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+func (m *mender) pause(ctx, turned, talk context.Context, d time.Duration) {
 	select {
-	case <-timer.C:
-	case <-c.poke:
+	case <-time.After(d):
+	case <-m.c.poke:
 	case <-turned.Done():
 	case <-talk.Done():
 	case <-ctx.Done():
 	}
 }
 
-func (c *Copy) notesMending(runs bool) {
-	c.mu.Lock()
-	c.mends = runs
-	c.mu.Unlock()
+func (m *mender) noteRuns(yes bool) {
+	m.c.mu.Lock()
+	m.runs = yes
+	m.c.mu.Unlock()
 }
 
 // mend runs prepare or reclone once. It is killed when another copy is promoted, or a term takes this one. What it leaves behind is killed.
-func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking, active Active, way string, command config.Command) error {
+func (m *mender) mend(ctx, turned, talk context.Context, tree host.Tree, a asking, active Active, way string, command config.Command) error {
+	c := m.c
 	var before state
-	c.notesMending(true)
-	defer c.notesMending(false)
-	err := c.keepState(func(s *state) {
+	m.noteRuns(true)
+	defer m.noteRuns(false)
+	err := c.data.keep(func(s *state) {
 		before = *s
 		s.heads(active)
 		s.Torn = way
@@ -192,19 +204,19 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 	}
 	c.mu.Lock()
 	if err == nil {
-		c.mending = mending{why: c.mending.why, prepared: true, recloned: way == byReclone}
-		if c.order != nil && way == byReclone {
-			c.order.cloned = true
+		m.mending = mending{why: m.why, prepared: true, recloned: way == byReclone}
+		if now := c.orders.current(); now != nil && way == byReclone {
+			now.cloned.Store(true)
 		}
-	} else if c.mending.failed++; c.mending.failed >= a.conf.Replicated.Attempts {
-		c.mending.reclones = len(a.conf.Replicated.Reclone) > 0
+	} else if m.failed++; m.failed >= a.conf.Replicated.Attempts {
+		m.reclones = len(a.conf.Replicated.Reclone) > 0
 	}
-	if err != nil && c.clones() && way == byReclone {
-		c.answer(fmt.Errorf("reclone: %w", err))
+	if err != nil && c.orders.current().clones() && way == byReclone {
+		c.orders.answer(fmt.Errorf("reclone: %w", err))
 	}
 	c.mu.Unlock()
 	if err != nil && code == unchanged {
-		return errors.Join(err, c.keepState(func(s *state) {
+		return errors.Join(err, c.data.keep(func(s *state) {
 			before.Saw = s.Saw
 			*s = before
 		}))
@@ -214,5 +226,5 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 	}
 	c.log.Info("this node's copy can follow the primary",
 		"by", way, "active", active.Node, "took", time.Since(began).Round(time.Millisecond))
-	return c.keepState(func(s *state) { s.Torn, s.Diverges = "", false })
+	return c.data.keep(func(s *state) { s.Torn, s.Diverges = "", false })
 }

@@ -30,7 +30,7 @@ var third = Active{Node: "o", Host: "o", Address: "10.0.0.3", Era: 1, Token: 12}
 
 func TestAPrimaryIsPreparedBeforeItFollows(t *testing.T) {
 	followsWith(t, prepares, nil, func(t *testing.T, s *stage, c *Copy) {
-		if err := c.Promoting(1, 8); err != nil {
+		if err := c.Promotion(8).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		settles(t, s, time.Second, "start")
@@ -132,7 +132,7 @@ func TestAHalfPreparedCopyIsReclonedWithoutPrepare(t *testing.T) {
 
 func TestWhatPrepareLeavesBehindIsKilled(t *testing.T) {
 	followsWith(t, prepares, nil, func(t *testing.T, s *stage, c *Copy) {
-		if err := c.Promoting(1, 8); err != nil {
+		if err := c.Promotion(8).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		s.ends("prepare", 1)
@@ -149,7 +149,7 @@ func TestWhatPrepareLeavesBehindIsKilled(t *testing.T) {
 // Another node had it killed, as a proof.
 func TestACopyWhoseTreeEndsWhileItIsPreparedGetsAnother(t *testing.T) {
 	followsWith(t, prepares, nil, func(t *testing.T, s *stage, c *Copy) {
-		if err := c.Promoting(1, 8); err != nil {
+		if err := c.Promotion(8).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		s.ends("prepare", 1)
@@ -203,7 +203,7 @@ func TestAFullDiskStopsNoFollower(t *testing.T) {
 func TestATermEndsAPrepare(t *testing.T) {
 	followsWith(t, prepares, nil, func(t *testing.T, s *stage, c *Copy) {
 		s.ends("prepare", -1)
-		if err := c.Promoting(1, 8); err != nil {
+		if err := c.Promotion(8).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		c.Learn(other)
@@ -246,7 +246,7 @@ func TestACopyThatCannotFollowIsPreparedAndThenRecloned(t *testing.T) {
 
 func TestACopyThatCannotBePreparedIsRecloned(t *testing.T) {
 	followsWith(t, reclones, nil, func(t *testing.T, s *stage, c *Copy) {
-		if err := c.Promoting(1, 8); err != nil {
+		if err := c.Promotion(8).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		s.ends("prepare", 1)
@@ -261,7 +261,7 @@ func TestACopyThatCannotBePreparedIsRecloned(t *testing.T) {
 
 func TestACopyThatCannotBePreparedIsNotStarted(t *testing.T) {
 	followsWith(t, prepares, nil, func(t *testing.T, s *stage, c *Copy) {
-		if err := c.Promoting(1, 8); err != nil {
+		if err := c.Promotion(8).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		s.ends("prepare", 1)

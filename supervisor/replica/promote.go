@@ -7,15 +7,28 @@ import (
 	"time"
 
 	"understudy/supervisor/host"
-	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
 
+// Promotion is the copy in a term that has its tree, and promotes it.
+type Promotion struct {
+	c     *Copy
+	token int64
+}
+
+// Promotion is the copy in the term with this token.
+func (c *Copy) Promotion(token int64) Promotion { return Promotion{c, token} }
+
+// Note keeps, before the copy is promoted, that its data is that of this promotion.
+func (p Promotion) Note(era int64) error {
+	return p.c.data.keep(func(s *state) { s.Era, s.Followed, s.Toward, s.Diverges = era, p.token, 0, true })
+}
+
 // Promote makes the copy the primary in a term that has its tree. orders is where promote runs; nil: in the copy's tree. Its writes are
 // acknowledged once one of the copies on these nodes has them, too; nil: the program knows which.
-func (c *Copy) Promote(token int64, orders host.Tree, counted []string) func(context.Context, host.Process) error {
+func (p Promotion) Promote(orders host.Tree, counted []string) func(context.Context, host.Process) error {
 	return func(ctx context.Context, first host.Process) error {
-		a := c.primary(token)
+		a := p.asking()
 		if counted != nil {
 			a.env = append(a.env, countedIs(counted))
 		}
@@ -32,7 +45,7 @@ func (c *Copy) Promote(token int64, orders host.Tree, counted []string) func(con
 		if err := a.until(ctx, Primary); err != nil {
 			return err
 		}
-		c.log.Info("the copy is promoted", "token", token, "took", time.Since(began).Round(time.Millisecond))
+		p.c.log.Info("the copy is promoted", "token", p.token, "took", time.Since(began).Round(time.Millisecond))
 		return nil
 	}
 }
@@ -40,15 +53,15 @@ func (c *Copy) Promote(token int64, orders host.Tree, counted []string) func(con
 func countedIs(nodes []string) string { return "UNDERSTUDY_COPIES=" + strings.Join(nodes, " ") }
 
 // Count has the promoted copy acknowledge a write once one of the copies on these nodes has it. After an error others may count, too.
-func (c *Copy) Count(ctx context.Context, token int64, nodes []string) error {
-	a := c.primary(token)
+func (p Promotion) Count(ctx context.Context, nodes []string) error {
+	a := p.asking()
 	a.env = append(a.env, countedIs(nodes))
 	return a.order(ctx, a.conf.Replicated.Copies)
 }
 
 // Reaches is how far the promoted copy's data goes now.
-func (c *Copy) Reaches(ctx context.Context, token int64) (uint64, error) {
-	said := c.primary(token).position(ctx)
+func (p Promotion) Reaches(ctx context.Context) (uint64, error) {
+	said := p.asking().position(ctx)
 	if said.position == nil {
 		return 0, errors.New(said.why)
 	}
@@ -57,8 +70,8 @@ func (c *Copy) Reaches(ctx context.Context, token int64) (uint64, error) {
 
 // Demote makes the copy a follower, of nobody yet, in a term that has its tree. P1: it is asked what it is once nothing is left in orders
 // that could promote it again. Where it cannot be asked, its answer counts, and nothing of the promotion is left when it gives that.
-func (c *Copy) Demote(ctx context.Context, token int64, first host.Process, orders host.Tree) error {
-	a := c.primary(token)
+func (p Promotion) Demote(ctx context.Context, first host.Process, orders host.Tree) error {
+	a := p.asking()
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
 	there := a
@@ -78,90 +91,52 @@ func (c *Copy) Demote(ctx context.Context, token int64, first host.Process, orde
 	if err := a.until(ctx, Follower); err != nil {
 		return err
 	}
-	c.log.Info("the copy is demoted", "token", token, "took", time.Since(began).Round(time.Millisecond))
+	p.c.log.Info("the copy is demoted", "token", p.token, "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
-// primary are the commands of the copy in a term.
-func (c *Copy) primary(token int64) asking {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a := c.asking(Active{Node: c.cfg.Node})
-	a.env, a.token = Active{Node: c.cfg.Node, Address: c.conf.Replicated.Address}.Environ(true), token
+// asking are the commands of the copy in the term.
+func (p Promotion) asking() asking {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	a := p.c.asking(Active{Node: p.c.cfg.Node})
+	a.env, a.token = Active{Node: p.c.cfg.Node, Address: a.conf.Replicated.Address}.Environ(true), p.token
 	return a
-}
-
-var errClosed = errors.New("this supervisor ends")
-
-// Return takes the tree back from a term that has demoted the copy, with its programs, which run on. From then on it ends with its
-// supervisor, as any follower. After an error the term has to end the tree, and then to call Free.
-func (c *Copy) Return(ctx context.Context, tree host.Tree, programs *unit.CarriedRun) error {
-	c.mu.Lock()
-	lease := c.lease
-	if !c.held || c.tree != tree {
-		lease = nil
-	}
-	c.mu.Unlock()
-	if lease == nil {
-		return errStale
-	}
-	if err := tree.Move(ctx, lease.Epoch, nil); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return errClosed
-	}
-	c.held, c.resume, c.following = false, programs, Active{}
-	c.talk, c.hush = context.WithCancel(context.Background())
-	wait.Poke(c.poke)
-	return nil
 }
 
 const notSaved = "cannot save how far the data of the promoted copy goes"
 
 // Attend looks at a promoted copy until ctx ends, or until it says that
 // it is a follower. Once it is the primary it follows nobody on its own.
-func (c *Copy) Attend(token int64) func(context.Context) error {
-	return func(ctx context.Context) error {
-		var kept time.Time // when its position was kept, and what it was
-		var keptAt uint64
-		for {
-			a := c.primary(token)
-			if !wait.For(ctx, a.conf.Replicated.Interval) {
-				return nil
+func (p Promotion) Attend(ctx context.Context) error {
+	c := p.c
+	var kept time.Time // when its position was kept, and what it was
+	var keptAt uint64
+	for {
+		a := p.asking()
+		if !wait.For(ctx, a.conf.Replicated.Interval) {
+			return nil
+		}
+		switch r, _ := a.role(ctx); r {
+		case Follower:
+			return ErrDemoted
+		case Primary:
+			known, _ := c.data.known()
+			at := a.position(ctx).position
+			if at != nil {
+				c.data.reached(*at)
+				c.noteAt(p.token, *at)
 			}
-			switch r, _ := a.role(ctx); r {
-			case Follower:
-				return ErrDemoted
-			case Primary:
-				c.mu.Lock()
-				tied := c.state.Source != Source{}
-				c.mu.Unlock()
-				p := a.position(ctx).position
-				if p != nil {
-					c.reached(*p)
-					c.isAt(token, *p)
-				}
-				if grown := p != nil && *p > keptAt && time.Since(kept) >= keepEvery; !tied && !grown {
-					continue
-				}
-				if err := c.keepState(func(s *state) { s.Source = Source{} }); err != nil {
-					c.log.Warn(notSaved, "error", err)
-				}
-				kept = time.Now()
-				if p != nil {
-					keptAt = *p
-				}
+			if grown := at != nil && *at > keptAt && time.Since(kept) >= keepEvery; known.Source == (Source{}) && !grown {
+				continue
+			}
+			if err := c.data.keep(func(s *state) { s.Source = Source{} }); err != nil {
+				c.log.Warn(notSaved, "error", err)
+			}
+			kept = time.Now()
+			if at != nil {
+				keptAt = *at
 			}
 		}
 	}
-}
-
-// reached notes a position. It is kept for good with the next change of the state.
-func (c *Copy) reached(p uint64) {
-	c.mu.Lock()
-	c.state.Position = max(c.state.Position, p)
-	c.mu.Unlock()
 }

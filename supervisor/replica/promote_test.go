@@ -14,11 +14,11 @@ func promoted(t *testing.T, s *stage, c *Copy) (run *unit.CarriedRun, orders *st
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Promoting(1, 12); err != nil {
+	if err := c.Promotion(12).Note(1); err != nil {
 		t.Fatal(err)
 	}
 	orders = &stage{tells: s}
-	if err := c.Promote(12, orders, nil)(t.Context(), nil); err != nil {
+	if err := c.Promotion(12).Promote(orders, nil)(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.forget()
@@ -29,7 +29,7 @@ func promoted(t *testing.T, s *stage, c *Copy) (run *unit.CarriedRun, orders *st
 func TestADemotedCopyRunsOn(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {
 		run, orders := promoted(t, s, c)
-		if err := c.Demote(t.Context(), 12, nil, orders); err != nil {
+		if err := c.Promotion(12).Demote(t.Context(), nil, orders); err != nil {
 			t.Fatal(err)
 		}
 		settles(t, s, 0, "demote , end")
@@ -64,7 +64,7 @@ func TestADemotedCopyRunsOn(t *testing.T) {
 func TestADemotedCopyIsPrepared(t *testing.T) {
 	followsWith(t, prepares, nil, func(t *testing.T, s *stage, c *Copy) {
 		run, orders := promoted(t, s, c)
-		if err := c.Demote(t.Context(), 12, nil, orders); err != nil {
+		if err := c.Promotion(12).Demote(t.Context(), nil, orders); err != nil {
 			t.Fatal(err)
 		}
 		s.forget()
@@ -93,7 +93,7 @@ func TestADemotedCopyHasToSaySo(t *testing.T) {
 				defer run.Discard()
 				c.spoil(s, orders)
 				began := time.Now()
-				if err := copy.Demote(t.Context(), 12, nil, orders); err == nil || time.Since(began) > 6*time.Second {
+				if err := copy.Promotion(12).Demote(t.Context(), nil, orders); err == nil || time.Since(began) > 6*time.Second {
 					t.Errorf("%v after %v", err, time.Since(began))
 				}
 				settles(t, s, 0, c.heard)
@@ -115,7 +115,7 @@ func TestADemotedCopyThatIsNotTakenBackIsTheTerms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			follows(t, func(t *testing.T, s *stage, c *Copy) {
 				run, orders := promoted(t, s, c)
-				if err := c.Demote(t.Context(), 12, nil, orders); err != nil {
+				if err := c.Promotion(12).Demote(t.Context(), nil, orders); err != nil {
 					t.Fatal(err)
 				}
 				spoil(s, c)

@@ -44,7 +44,7 @@ func TestWhatAnotherPrimaryHadIsKept(t *testing.T) {
 		s.full = false
 		demand("which is not known then", first)
 		s.ends("prepare", unchanged)
-		if err := c.Promoting(1, 12); err != nil {
+		if err := c.Promotion(12).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)

@@ -67,8 +67,8 @@ func (c *Copy) At() (At, bool) {
 	return c.outside.at, c.outside.at.Token != 0
 }
 
-// isAt notes how far the copy's data goes.
-func (c *Copy) isAt(token int64, p uint64) {
+// noteAt notes how far the copy's data goes.
+func (c *Copy) noteAt(token int64, p uint64) {
 	c.mu.Lock()
 	c.outside.at = At{token, p, time.Now()}
 	c.mu.Unlock()
@@ -84,12 +84,12 @@ func (c *Copy) NoteLead(of Active, position uint64, asked time.Time) {
 	} else if !l.asked.Equal(asked) {
 		*l = lead{of, position, asked, time.Now()}
 	}
-	was, unread := c.state.Saw, c.unread
 	c.mu.Unlock()
-	if unread != nil || was.Era == now.Era && cmp.Or(cmp.Compare(now.Token, was.Token), cmp.Compare(now.Position, was.Position)) <= 0 {
+	kept, unread := c.data.known()
+	if was := kept.Saw; unread != nil || was.Era == now.Era && cmp.Or(cmp.Compare(now.Token, was.Token), cmp.Compare(now.Position, was.Position)) <= 0 {
 		return
 	}
-	if err := c.keepState(func(s *state) { s.Saw = now }); err != nil {
+	if err := c.data.keep(func(s *state) { s.Saw = now }); err != nil {
 		c.log.Warn(notSaved, "error", err)
 	}
 }
@@ -149,7 +149,7 @@ func (c *Copy) keepSeeing(ctx context.Context, run *unit.Run) {
 
 // canTell reports whether the copy is a follower of the primary, whether or not it reaches it. The caller holds mu.
 func (c *Copy) canTell(run *unit.Run) bool {
-	s := c.state
+	s, _ := c.data.known()
 	return wait.Closed(run.Ready()) && c.shown.Role == Follower && c.shown.Ill == "" &&
 		c.active.Node != "" && c.active.Node != c.cfg.Node &&
 		s.Era == c.active.Era && (s.Toward == c.active.Token || s.Toward == 0 && s.Followed == c.active.Token)

@@ -109,7 +109,7 @@ func TestACopyThatDoesNotFollowCannotTell(t *testing.T) {
 		sees(t, "started again", c, 5*time.Second, true, false)
 		s.is(false, "") // it does not say that it has the data meanwhile
 		c.mu.Lock()
-		c.state.Toward, c.state.Followed = 0, 3
+		c.data.state.Toward, c.data.state.Followed = 0, 3
 		c.mu.Unlock()
 		sees(t, "of another promotion's data", c, 2*time.Second, false, false)
 	})
@@ -169,7 +169,7 @@ func TestACopySaysHowFarItIs(t *testing.T) {
 		_, run := held(t, c)
 		defer run.Discard()
 		s.is(true, "70")
-		go func() { _ = c.Attend(12)(t.Context()) }()
+		go func() { _ = c.Promotion(12).Attend(t.Context()) }()
 		time.Sleep(3 * time.Second)
 		if at, ok := c.At(); !ok || at.Token != 12 || at.Position != 70 || time.Since(at.Time) > time.Second {
 			t.Errorf("the primary: %+v", at)

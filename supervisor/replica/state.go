@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"strconv"
+	"sync"
 
 	"understudy/supervisor/copies"
 )
@@ -80,10 +81,65 @@ func load(s Store, node, service string) (state, error) {
 	return read, nil
 }
 
-func save(s Store, now state) error {
-	raw, err := json.Marshal(now)
-	if err != nil {
-		return err
+// data is what is known of the copy's data, and kept where it outlasts a boot.
+type data struct {
+	node, service string
+	store         func() Store
+	news          func() // is told when what others are told of it has changed
+
+	saving sync.Mutex // held, and taken before mu, while a state is kept
+	mu     sync.Mutex // guards the fields below
+	state  state
+	unread error // why the state cannot be read; then nothing is known of the data
+}
+
+func (d *data) known() (state, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.state, d.unread
+}
+
+func (d *data) set(now state, unread error) {
+	d.mu.Lock()
+	d.state, d.unread = now, unread
+	d.mu.Unlock()
+}
+
+// restore reads it, unless that was done. It may take a while.
+func (d *data) restore() error {
+	if _, unread := d.known(); !errors.Is(unread, errUnread) {
+		return nil
 	}
-	return s.Save(raw)
+	kept, err := load(d.store(), d.node, d.service)
+	d.set(kept, err)
+	d.news()
+	return err
+}
+
+// keep keeps a state for good: what it is about happens afterwards.
+func (d *data) keep(change func(*state)) error {
+	d.saving.Lock()
+	defer d.saving.Unlock()
+	was, _ := d.known()
+	next := was
+	change(&next)
+	raw, err := json.Marshal(next)
+	if err == nil {
+		err = d.store().Save(raw)
+	}
+	if err != nil {
+		return fmt.Errorf("keep what the copy has followed: %w", err)
+	}
+	d.set(next, nil)
+	if was.Followed != next.Followed || was.Toward != next.Toward || was.Source != next.Source {
+		d.news()
+	}
+	return nil
+}
+
+// reached notes a position. It is kept for good with the next change of the state.
+func (d *data) reached(p uint64) {
+	d.mu.Lock()
+	d.state.Position = max(d.state.Position, p)
+	d.mu.Unlock()
 }

@@ -16,7 +16,8 @@ func TestWhatACopyHasFollowedIsKept(t *testing.T) {
 		t.Fatalf("%+v, %v", none, err)
 	}
 	kept := state{Node: "n", Service: "s", Era: 3, Followed: 7, Toward: 8, Position: 1 << 40}
-	if err := save(s, kept); err != nil {
+	d := data{store: func() Store { return s }, news: func() {}}
+	if err := d.keep(func(now *state) { *now = kept }); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := load(s, "n", "s"); err != nil || again != kept {

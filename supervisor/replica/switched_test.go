@@ -11,7 +11,7 @@ import (
 // What failed toward one primary says nothing of the next one: a dying primary does not make its followers throw their data away.
 func TestEachPrimaryHasItsOwnAttempts(t *testing.T) {
 	followsWith(t, reclones, nil, func(t *testing.T, s *stage, c *Copy) {
-		if err := c.Promoting(1, 8); err != nil {
+		if err := c.Promotion(8).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		s.ends("prepare", 1)
@@ -53,7 +53,7 @@ func TestACommandThatChangesNothingLeavesTheCopyWhole(t *testing.T) {
 // A copy that has the primary's data has none of its own: prepare and reclone that are configured later have nothing to do.
 func TestACopyThatFollowsNeedsNoPreparation(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {
-		if err := c.keepState(func(st *state) { st.Era, st.Followed, st.Diverges, st.Torn = 1, 8, true, byReclone }); err != nil {
+		if err := c.data.keep(func(st *state) { st.Era, st.Followed, st.Diverges, st.Torn = 1, 8, true, byReclone }); err != nil {
 			t.Fatal(err)
 		}
 		c.Learn(other)
@@ -70,7 +70,7 @@ func TestACopyThatFollowsNeedsNoPreparation(t *testing.T) {
 // The command that hangs is ended when another one is configured.
 func TestAPrepareThatHangsEndsWhenItIsChanged(t *testing.T) {
 	followsWith(t, prepares, nil, func(t *testing.T, s *stage, c *Copy) {
-		if err := c.Promoting(1, 8); err != nil {
+		if err := c.Promotion(8).Note(1); err != nil {
 			t.Fatal(err)
 		}
 		s.ends("prepare", -1)

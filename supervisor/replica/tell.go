@@ -26,16 +26,12 @@ type DataState struct {
 
 // Tell asks the follower how far its data goes, while nobody is promoted.
 func (c *Copy) Tell(ctx context.Context) DataState {
+	talk, told := c.asks()
+	defer told()
+	kept, unread := c.data.known()
 	c.mu.Lock()
-	a, run, held, kept, unread, talk, stopped := c.asking(Active{}), c.run, c.held, c.state, c.unread, c.talk, c.shown.Why
-	if !held {
-		c.tells.Add(1)
-		defer c.tells.Done()
-	}
+	a, run, stopped := c.asking(Active{}), c.run, c.shown.Why
 	c.mu.Unlock()
-	ctx, enough := context.WithCancel(ctx)
-	defer enough()
-	defer context.AfterFunc(talk, enough)()
 	t := DataState{
 		Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward, Source: kept.Source, Had: kept.Position,
 		Led: kept.Diverges && kept.Toward == 0, Saw: kept.Saw,
@@ -44,7 +40,7 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 	case unread != nil:
 		t.Why = "it is not known what it has followed: " + unread.Error()
 		return t
-	case held:
+	case talk == nil:
 		t.Why = "it is about to be promoted, or was"
 		return t
 	case run == nil:
@@ -54,6 +50,9 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 		t.Why = "its program is not ready"
 		return t
 	}
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	defer context.AfterFunc(talk, enough)()
 	role, why := a.role(ctx)
 	if role != Follower {
 		t.Why = why
@@ -72,7 +71,7 @@ func (c *Copy) Tell(ctx context.Context) DataState {
 	case p != nil && kept.Followed > 0 && kept.Toward == 0 && *p < kept.Position:
 		p, why = nil, fmt.Sprintf("it has lost data: its position is %d, and was %d", *p, kept.Position)
 	case p != nil && kept.Toward == 0: // a copy that is chosen for that may be killed before it tells more
-		c.reached(*p)
+		c.data.reached(*p)
 	}
 	t.Position, t.Same, t.Why = p, same, why
 	return t

@@ -126,7 +126,7 @@ func TestAWarmProgramIsStoppedWhereItMustNotRun(t *testing.T) {
 		run, orders := promoted(t, s, c)
 		c.Halt("stopped by ops")
 		settles(t, s, time.Minute, "")
-		if err := c.Demote(t.Context(), 12, nil, orders); err != nil {
+		if err := c.Promotion(12).Demote(t.Context(), nil, orders); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Return(t.Context(), s, run); err != nil {
@@ -147,7 +147,7 @@ func TestNothingPromotesAWarmProgramThatCeases(t *testing.T) {
 		warms(t, byCommand, func(t *testing.T, s *stage, c *Copy) {
 			_, orders := promoted(t, s, c)
 			orders.lasting = lasting
-			err := c.Demote(t.Context(), 12, nil, orders)
+			err := c.Promotion(12).Demote(t.Context(), nil, orders)
 			if want := map[bool]string{false: "demote , end"}[lasting]; (err == nil) == lasting || orders.kills != 1 || s.heard() != want {
 				t.Errorf("what promoted it lives on: %v: %v, %d kills, %s", lasting, err, orders.kills, s.heard())
 			}
@@ -157,7 +157,7 @@ func TestNothingPromotesAWarmProgramThatCeases(t *testing.T) {
 	asked.Role = config.Command{"role"}
 	warms(t, asked, func(t *testing.T, s *stage, c *Copy) {
 		_, orders := promoted(t, s, c)
-		if err := c.Demote(t.Context(), 12, nil, orders); err != nil || orders.kills != 0 {
+		if err := c.Promotion(12).Demote(t.Context(), nil, orders); err != nil || orders.kills != 0 {
 			t.Errorf("%v, %d kills", err, orders.kills)
 		}
 	})
@@ -170,12 +170,12 @@ func TestAWarmProgramIsPromotedByASignal(t *testing.T) {
 		if _, err := c.Hold(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Promote(12, nil, nil)(t.Context(), s.program); err != nil || got != 1 {
+		if err := c.Promotion(12).Promote(nil, nil)(t.Context(), s.program); err != nil || got != 1 {
 			t.Errorf("%v, it got %d signals", err, got)
 		}
 		ctx, enough := context.WithTimeout(t.Context(), time.Minute)
 		defer enough()
-		if err := c.Attend(12)(ctx); err != nil {
+		if err := c.Promotion(12).Attend(ctx); err != nil {
 			t.Errorf("nobody can ask what it is: %v", err)
 		}
 	})
@@ -184,7 +184,7 @@ func TestAWarmProgramIsPromotedByASignal(t *testing.T) {
 	warms(t, asked, func(t *testing.T, s *stage, c *Copy) { // it is asked what it is, and nothing else
 		promoted(t, s, c)
 		time.AfterFunc(20*time.Second, func() { s.is(false, "") })
-		if began := time.Now(); !errors.Is(c.Attend(12)(t.Context()), ErrDemoted) || time.Since(began) < 20*time.Second {
+		if began := time.Now(); !errors.Is(c.Promotion(12).Attend(t.Context()), ErrDemoted) || time.Since(began) < 20*time.Second {
 			t.Errorf("it was demoted, and that was seen after %v", time.Since(began))
 		}
 	})

@@ -60,13 +60,13 @@ type liveSet struct {
 		SetLive(ctx context.Context, over election.Promotion, live []string) error
 	}
 	primary interface {
-		Count(ctx context.Context, token int64, nodes []string) error
-		Reaches(ctx context.Context, token int64) (uint64, error)
-		follow() followers
+		Count(ctx context.Context, nodes []string) error
+		Reaches(context.Context) (uint64, error)
 	}
-	at    func(ctx context.Context, node string) (election.At, bool, error)
-	beats time.Duration // between two of them a node tells how far its copy is
-	log   hclog.Logger
+	follow func() followers
+	at     func(ctx context.Context, node string) (election.At, bool, error)
+	beats  time.Duration // between two of them a node tells how far its copy is
+	log    hclog.Logger
 
 	counted []string // the others that the program may count; nil: it was not told
 	sure    bool     // it counts these
@@ -81,7 +81,7 @@ func (t *term) attends(attend func(context.Context) error) func(context.Context)
 	}
 	l := &liveSet{
 		me: v.node.Self.Node, token: t.claim.Token, conf: func() config.Replicated { return *v.Given().Replicated },
-		record: t.claim, primary: v.copy, at: t.cand.Copies().At, beats: t.s.LeaseLength() / 3, log: v.log,
+		record: t.claim, primary: v.copy.Promotion(t.claim.Token), follow: v.copy.follow, at: t.cand.Copies().At, beats: t.s.LeaseLength() / 3, log: v.log,
 		counted: t.promotion.counted, sure: true,
 	}
 	return func(ctx context.Context) error {
@@ -105,7 +105,7 @@ func (l *liveSet) keep(ctx context.Context) {
 
 // look changes the live set once, if it has to be changed. Whatever is not known leaves the record as it is.
 func (l *liveSet) look(ctx context.Context) error {
-	follow, told := l.primary.follow(), len(l.conf().Copies) > 0
+	follow, told := l.follow(), len(l.conf().Copies) > 0
 	if follow.token != l.token || !told && l.counted == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (l *liveSet) grow(ctx context.Context, now election.Promotion, live []strin
 // count has the program count these copies.
 func (l *liveSet) count(ctx context.Context, nodes []string) error {
 	l.counted, l.sure = election.Joined(l.counted, nodes...), false
-	if err := l.primary.Count(ctx, l.token, nodes); err != nil {
+	if err := l.primary.Count(ctx, nodes); err != nil {
 		return fmt.Errorf("copies: %w", err)
 	}
 	l.counted, l.sure = nodes, true
@@ -168,7 +168,7 @@ func (l *liveSet) shrink(ctx context.Context, now election.Promotion, stay []str
 			return err
 		}
 	}
-	all, err := l.primary.Reaches(ctx, l.token) // which is beyond all that others have acknowledged
+	all, err := l.primary.Reaches(ctx) // which is beyond all that others have acknowledged
 	if err != nil {
 		return err
 	}

@@ -40,13 +40,13 @@ func (s *lives) SetLive(_ context.Context, _ election.Promotion, live []string) 
 	return s.loses
 }
 
-func (s *lives) Count(_ context.Context, _ int64, nodes []string) error {
+func (s *lives) Count(_ context.Context, nodes []string) error {
 	s.said = append(s.said, "count "+strings.Join(nodes, " "))
 	return s.fails
 }
 
-func (s *lives) Reaches(context.Context, int64) (uint64, error) { return s.reach, nil }
-func (s *lives) follow() followers                              { return s.seen }
+func (s *lives) Reaches(context.Context) (uint64, error) { return s.reach, nil }
+func (s *lives) follow() followers                       { return s.seen }
 
 // set is the live set of a, whose program counts b and c.
 func (s *lives) set() *liveSet {
@@ -54,7 +54,7 @@ func (s *lives) set() *liveSet {
 	s.seen = followers{token: 9, nodes: []string{"b", "c"}, known: []string{"a", "b", "c"}}
 	s.at = map[string]uint64{"b": 10, "c": 10}
 	return &liveSet{
-		me: "a", token: 9, record: s, primary: s, log: hclog.NewNullLogger(), counted: []string{"b", "c"}, sure: true, beats: time.Second,
+		me: "a", token: 9, record: s, primary: s, follow: s.follow, log: hclog.NewNullLogger(), counted: []string{"b", "c"}, sure: true, beats: time.Second,
 		conf: func() config.Replicated {
 			return config.Replicated{Copies: config.Command{"copies"}, Interval: time.Second, Timeout: time.Second}
 		},

@@ -134,7 +134,7 @@ func (w *liveWorld) SetLive(ctx context.Context, over election.Promotion, live [
 	return nil
 }
 
-func (w *liveWorld) Count(ctx context.Context, _ int64, nodes []string) error {
+func (w *liveWorld) Count(ctx context.Context, nodes []string) error {
 	w.passes()
 	if ctx.Err() != nil || w.odds(6) {
 		return errors.New("not done")
@@ -147,7 +147,7 @@ func (w *liveWorld) Count(ctx context.Context, _ int64, nodes []string) error {
 	return nil
 }
 
-func (w *liveWorld) Reaches(context.Context, int64) (uint64, error) {
+func (w *liveWorld) Reaches(context.Context) (uint64, error) {
 	at := uint64(0)
 	if p := w.copies[w.primary]; p.data != nil {
 		at = p.data.depth
@@ -204,7 +204,7 @@ func (w *liveWorld) term(ctx context.Context) {
 	ctx, w.die = context.WithCancel(ctx)
 	defer w.die()
 	l := &liveSet{
-		me: w.primary, token: w.record.Token, record: w, primary: w, log: hclog.NewNullLogger(), counted: w.counted, sure: true, beats: time.Second,
+		me: w.primary, token: w.record.Token, record: w, primary: w, follow: w.follow, log: hclog.NewNullLogger(), counted: w.counted, sure: true, beats: time.Second,
 		conf: func() config.Replicated {
 			return config.Replicated{Copies: config.Command{"copies"}, Interval: time.Second, Timeout: time.Second}
 		},

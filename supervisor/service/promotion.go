@@ -51,7 +51,7 @@ func (p *promotion) take(ctx context.Context, t *term) role.Event {
 		err = p.makeOrders(ctx, t)
 	}
 	if err == nil && !v.copy.warm {
-		err = v.copy.Promoting(t.birth.Ctime, t.claim.Token)
+		err = v.copy.Promotion(t.claim.Token).Note(t.birth.Ctime)
 	}
 	if err == nil && !v.copy.warm {
 		err = p.noted(ctx, t)
@@ -102,7 +102,7 @@ func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
 		return cfg
 	}
 	if cfg.Adopt != nil { // a previous image of this process has promoted it
-		cfg.Attend = t.attends(v.copy.Attend(cfg.Token))
+		cfg.Attend = t.attends(v.copy.Promotion(cfg.Token).Attend)
 		return cfg
 	}
 	p.run = nil
@@ -110,7 +110,7 @@ func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
 	if run == nil {
 		cfg.Env = replica.Active{}.Environ(false)
 	}
-	promote := v.copy.Promote(cfg.Token, p.promoteTree, p.counted)
+	promote := v.copy.Promotion(cfg.Token).Promote(p.promoteTree, p.counted)
 	if run != nil || v.copy.warm {
 		cfg.Promote = func(ctx context.Context, first host.Process) error {
 			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
@@ -118,7 +118,7 @@ func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
 			}
 			return promote(ctx, first)
 		}
-		cfg.Attend = t.attends(v.copy.Attend(cfg.Token))
+		cfg.Attend = t.attends(v.copy.Promotion(cfg.Token).Attend)
 	} else { // what is started anew is no follower of anybody
 		cfg.MayStart = func() error { return errNoCopy }
 	}
@@ -169,7 +169,7 @@ func (p *promotion) demote(ctx context.Context, t *term) bool {
 	}
 	err, began := errStands, time.Now()
 	if t.run.programs.Withdraw(ctx, v.conf.Service, t.cut()) { // no client may reach a follower through an address
-		err = v.copy.Demote(ctx, t.claim.Token, t.run.programs.First(), p.promoteTree)
+		err = v.copy.Promotion(t.claim.Token).Demote(ctx, t.run.programs.First(), p.promoteTree)
 	}
 	if err != nil {
 		v.log.Warn("the primary cannot be demoted, stopping it", "error", err)

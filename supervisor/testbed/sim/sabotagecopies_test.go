@@ -21,7 +21,7 @@ var sabotagesOfCopies = []sabotage{
 		copies,
 	}},
 	{"keep nothing of what a copy has followed", []change{
-		{"supervisor/replica/copy.go", "	if err := save(store, next); err != nil {\n", "	if store == nil {\n		err := save(store, next)\n"},
+		{"supervisor/replica/state.go", "	if err == nil {\n		err = d.store().Save(raw)\n", "	if d.store == nil {\n		err = d.store().Save(raw)\n"},
 		copies,
 	}},
 	{"promote a copy that is about to follow another one", []change{
@@ -50,7 +50,7 @@ var sabotagesOfCopies = []sabotage{
 		copies, preparations,
 	}},
 	{"a previous primary follows without being prepared", []change{
-		{"supervisor/replica/prepare.go", "	return c.state.Diverges && len(c.conf", "	return false && len(c.conf"},
+		{"supervisor/replica/prepare.go", "	return kept.Diverges && len(m.c.conf", "	return kept.Diverges && false && len(m.c.conf"},
 		copies, preparations,
 	}},
 	{"leave a primary that other nodes do not reach where it is", []change{
@@ -62,7 +62,7 @@ var sabotagesOfCopies = []sabotage{
 		copies, hides,
 	}},
 	{"give the lock back though the copy was not demoted", []change{
-		{"supervisor/replica/promote.go", "	if err := a.until(ctx, Follower); err != nil {\n		return err\n	}\n	c.log.Info(\"the copy is demoted\"", "	c.log.Info(\"the copy is demoted\""},
+		{"supervisor/replica/promote.go", "	if err := a.until(ctx, Follower); err != nil {\n		return err\n	}\n	p.c.log.Info(\"the copy is demoted\"", "	p.c.log.Info(\"the copy is demoted\""},
 		copies, demotions[0], demotions[1],
 	}},
 	{"set the address of a promoted copy for a follower", []change{
