@@ -10,7 +10,7 @@
 //   - One line a minute counts the ignored messages. However many arrive, the supervisor reads a bounded number in any time.
 //   - A sender that waits for its barrier, as systemd-notify does, goes on once its earlier messages have been read.
 //   - Descriptors that come along are not received: the kernel closes them. A datagram is read up to 4 KiB; nothing grows.
-//   - Close removes the socket. Sweep removes those of supervisors that could not.
+//   - Close removes the socket. That of a supervisor that was killed stays until a boot, and nobody hears it.
 //
 // # Not promised
 //

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,9 +20,6 @@ const (
 	inTheMaking = "bound"
 	longestPath = 107 // of a socket, without the NUL at its end
 )
-
-// leftBehind: once for each process is enough.
-var leftBehind sync.Once
 
 // DefaultDir is where sockets are made unless the config says otherwise: a place that nobody else can have made before us. Without
 // a runtime directory of our own that is the one for temporary files itself: of a folder's name in it that can be guessed somebody
@@ -147,27 +142,7 @@ func removeFolder(folder *os.File, dir, socket string) error {
 	return nil
 }
 
-// Sweep removes what supervisors left behind that were killed: sockets that nobody listens at. What others own is not looked into.
-func Sweep(dir string) error {
-	if dir == "" {
-		dir = DefaultDir()
-	}
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("look for sockets left behind: %w", err)
-	}
-	var errs []error
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), prefix) {
-			errs = append(errs, sweepFolder(filepath.Join(dir, entry.Name())))
-		}
-	}
-	return errors.Join(errs...)
-}
-
+// sweepFolder removes the folder of a socket that was taken over, once nobody listens at that. What others own is not looked into.
 func sweepFolder(dir string) error {
 	judged, err := keyfile.Folder(dir, true)
 	if err != nil {

@@ -80,7 +80,6 @@ func (s *Socket) listen() error {
 		return err
 	}
 	defer base.Close()
-	leftBehind.Do(func() { _ = Sweep(s.cfg.Dir) })
 	own := prefix + rand.Text()[:10]
 	if s.folder, err = newFolder(base, own); err != nil {
 		return err

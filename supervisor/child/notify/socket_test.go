@@ -326,25 +326,6 @@ func TestSocketIsRemoved(t *testing.T) {
 	}
 }
 
-// What a killed supervisor left is removed, and what another one uses is not.
-func TestSweepRemovesOnlyWhatNobodyListensAt(t *testing.T) {
-	alive := made(t, Config{})
-	dead := made(t, Config{Dir: alive.cfg.Dir})
-	_ = dead.conn.Close() // as a kill does
-	strange, making := filepath.Join(alive.cfg.Dir, "other"), filepath.Join(alive.cfg.Dir, prefix+"1")
-	must.OK(t, errors.Join(os.Mkdir(strange, 0o755), os.Mkdir(making, 0o700)))
-	must.OK(t, Sweep(alive.cfg.Dir))
-	if _, err := os.Stat(dead.dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("left: %v", err)
-	}
-	for _, there := range []string{alive.path(), strange, making} {
-		if _, err := os.Stat(there); err != nil {
-			t.Error(err)
-		}
-	}
-	must.Report(t, Sweep(filepath.Join(alive.cfg.Dir, "none")))
-}
-
 // Where the kernel can refuse them, a program sends no descriptors to whoever wants none.
 func TestDescriptorsAreRefused(t *testing.T) {
 	s := listening(t, Config{RefuseFiles: true})

@@ -68,8 +68,8 @@ func TestNoSocketIsMadeInAFolderThatWasSwappedIn(t *testing.T) {
 	}
 }
 
-// What is swept away is in the folder that was judged.
-func TestNothingIsSweptAwayBehindALinkThatWasSwappedIn(t *testing.T) {
+// What is removed is in the folder that was judged.
+func TestNothingIsRemovedBehindALinkThatWasSwappedIn(t *testing.T) {
 	need.These(t, "root")
 	run := dirFor(t)
 	alive, elsewhere, link := filepath.Join(run, prefix+"alive"), filepath.Join(run, "elsewhere"), filepath.Join(run, "link")
@@ -90,7 +90,7 @@ func TestNothingIsSweptAwayBehindALinkThatWasSwappedIn(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(elsewhere, "s")); err != nil {
 			break
 		}
-		_ = Sweep(run)
+		_ = sweepFolder(alive)
 	}
 	stop()
 	if _, err := os.Lstat(filepath.Join(elsewhere, "s")); err != nil {
