@@ -27,7 +27,8 @@ func (c *Copy) Keep(ctx context.Context) {
 	if ctx.Err() == nil {
 		c.open()
 		if err := c.data.restore(); err != nil {
-			c.log.Error("cannot read which primary this node's copy has followed: it is not promoted until it has followed one", "error", err)
+			c.log.Error("cannot read which primary this node's copy has followed: it is not promoted until it has followed one",
+				"error", err)
 		}
 	}
 	var delay time.Duration

@@ -167,7 +167,9 @@ func (m *mender) noteRuns(yes bool) {
 }
 
 // mend runs prepare or reclone once. It is killed when another copy is promoted, or a term takes this one. What it leaves behind is killed.
-func (m *mender) mend(ctx, turned, talk context.Context, tree host.Tree, a asking, active Active, way string, command config.Command) error {
+func (m *mender) mend(
+	ctx, turned, talk context.Context, tree host.Tree, a asking, active Active, way string, command config.Command,
+) error {
 	c := m.c
 	var before state
 	m.noteRuns(true)
