@@ -86,7 +86,8 @@ func (c *Copy) NoteLead(of Active, position uint64, asked time.Time) {
 	}
 	c.mu.Unlock()
 	kept, unread := c.data.known()
-	if was := kept.Saw; unread != nil || was.Era == now.Era && cmp.Or(cmp.Compare(now.Token, was.Token), cmp.Compare(now.Position, was.Position)) <= 0 {
+	was := kept.Saw
+	if unread != nil || was.Era == now.Era && cmp.Or(cmp.Compare(now.Token, was.Token), cmp.Compare(now.Position, was.Position)) <= 0 {
 		return
 	}
 	if err := c.data.keep(func(s *state) { s.Saw = now }); err != nil {
