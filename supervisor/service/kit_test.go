@@ -183,10 +183,14 @@ func (e *ensemble) session(f func(context.Context, *election.Session) error) {
 func (e *ensemble) open(f func(context.Context, *election.Session) error) error {
 	of := election.New(election.Config{
 		Servers: []string{"zk:2181"}, Root: "/understudy", Lease: e.timeout, Node: e.self, Logger: e.log, Now: e.Now, Seen: e.seen,
-		Dial: func(ctx context.Context, _ string) (net.Conn, error) { return e.dial(), ctx.Err() },
+		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return e.dial(), nil
+		},
 	})
 	err := of.Open(e.t.Context(), f)
 	of.Wait()
-	time.Sleep(time.Minute) // until its connections are closed
 	return err
 }
