@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -22,22 +25,35 @@ func copyCommand() *cobra.Command {
 	}
 }
 
-func copySelf(file string) error {
+func copySelf(file string) (err error) {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a directory: name the file, as in %s", file, filepath.Join(file, "understudy"))
 	}
-	text, err := os.ReadFile("/proc/self/exe")
+	from, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".part*") // a running binary cannot be written to
-	if err != nil {
+	defer from.Close()
+	dir, name := filepath.Split(file)
+	part, err := os.CreateTemp(cmp.Or(dir, "."), name+".part*") // a running binary cannot be written to
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: the folder %s does not exist", file, filepath.Dir(file))
+	} else if err != nil {
 		return err
 	}
-	defer os.Remove(part.Name()) // once it is renamed, there is none
-	_, err = part.Write(text)
-	err = errors.Join(err, part.Chmod(0o755), part.Close()) // whatever the umask
-	if err != nil {
+	defer func() {
+		part.Close()
+		if err != nil {
+			os.Remove(part.Name())
+		}
+	}()
+	if _, err := io.Copy(part, from); err != nil {
+		return err
+	}
+	if err := part.Chmod(0o755); err != nil { // whatever the umask
+		return err
+	}
+	if err := part.Close(); err != nil {
 		return err
 	}
 	return os.Rename(part.Name(), file)
