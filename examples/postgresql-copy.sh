@@ -169,6 +169,11 @@ reclone)
 		echo "$active is not the primary, or has tablespaces: clone $PGDATA by hand" >&2
 		exit 75
 	}
+	mine=$(LC_ALL=C pg_controldata 2>/dev/null | sed -n 's/^Database system identifier: *//p')
+	[ "$(ask "select :'mine' in ('', system_identifier::text) from pg_control_system()" -v mine="$mine" -d "$(primary)")" = t ] || {
+		echo "$PGDATA is of another cluster than that of $active: empty it, if nothing in it is needed" >&2
+		exit 75
+	}
 	find "$PGDATA" -mindepth 1 -delete
 	pg_basebackup -R -D "$PGDATA" -d "$(primary)" -X stream -c fast
 	from_active

@@ -81,8 +81,8 @@ func (t *term) attends(attend func(context.Context) error) func(context.Context)
 	}
 	l := &liveSet{
 		me: v.node.Self.Node, token: t.claim.Token, conf: func() config.Replicated { return *v.Given().Replicated },
-		record: t.claim, primary: v.copy.Promotion(t.claim.Token), follow: v.copy.follow, at: t.cand.Copies().At, beats: t.s.LeaseLength() / 3, log: v.log,
-		counted: t.promotion.counted, sure: true,
+		record: t.claim, primary: v.copy.Promotion(t.claim.Token), follow: v.copy.follow, at: t.cand.Copies().At,
+		beats: t.s.LeaseLength() / 3, log: v.log, counted: t.promotion.counted, sure: true,
 	}
 	return func(ctx context.Context) error {
 		ctx, enough := context.WithCancel(ctx)

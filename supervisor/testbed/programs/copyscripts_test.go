@@ -70,7 +70,7 @@ const (
 	// A server at another address is the rogue's. It answers with words of SQL where a number is expected.
 	hostileSQL   = "1) or pg_read_file('/etc/passwd') is not null --"
 	hostilePsql  = `case "$*" in *"-d host="*|*" -h "*) echo "` + hostileSQL + `";; *) echo t;; esac`
-	honestPsql   = `case "$input" in *pg_is_in_recovery*) echo f;; *) case "$*" in *"-d host="*|*" -h "*) echo 7;; *) echo t;; esac;; esac`
+	honestPsql   = `case "$input" in *pg_is_in_recovery*) echo f;; *identifier*) echo t;; *) case "$*" in *"-d host="*|*" -h "*) echo 7;; *) echo t;; esac;; esac`
 	nobodyListen = "exit 2"
 	controldata  = `echo "Latest checkpoint's TimeLineID:       7"`
 )
@@ -124,7 +124,7 @@ func TestNoAnswerOfARogueServerIsAWordOfSQL(t *testing.T) {
 // A copy is not replaced by that of a follower, or of a server that does not say which it is.
 func TestPostgreSQLsScriptClonesAPrimaryAlone(t *testing.T) {
 	for recovers, want := range map[string]int{"t": 75, "": 75, "f": 0} {
-		r := newRigged(t, map[string]string{"psql": `case "$*" in *"-d host="*) echo ` + recovers + `;; esac`, "pg_isready": nobodyListen})
+		r := newRigged(t, map[string]string{"psql": `case "$input" in *identifier*) echo t;; *) echo ` + recovers + `;; esac`, "pg_isready": nobodyListen})
 		_, code, given := r.run(t, "10.0.0.2", "sh", script(t), "reclone")
 		_, err := os.Stat(filepath.Join(r.data, "PG_VERSION"))
 		if code != want || (err == nil) != (want != 0) {
@@ -136,7 +136,7 @@ func TestPostgreSQLsScriptClonesAPrimaryAlone(t *testing.T) {
 // What is emptied has to be filled again: a copy of which a part is elsewhere is left as it is, with the reason.
 func TestPostgreSQLsScriptClonesNoCopyOfWhichAPartIsElsewhere(t *testing.T) {
 	for _, part := range []string{"pg_wal", "pg_tblspc/16385", ""} {
-		r := newRigged(t, map[string]string{"psql": `case "$*" in *"-d host="*) echo f;; esac`, "pg_isready": nobodyListen})
+		r := newRigged(t, map[string]string{"psql": `case "$input" in *identifier*) echo t;; *) echo f;; esac`, "pg_isready": nobodyListen})
 		must.OK(t, os.Mkdir(filepath.Join(r.data, "pg_tblspc"), 0o700))
 		if part != "" {
 			must.OK(t, os.Symlink(t.TempDir(), filepath.Join(r.data, part)))
@@ -145,6 +145,17 @@ func TestPostgreSQLsScriptClonesNoCopyOfWhichAPartIsElsewhere(t *testing.T) {
 		_, err := os.Stat(filepath.Join(r.data, "PG_VERSION"))
 		if whole := part == ""; whole != (code == 0) || !whole && code != 75 || whole == (err == nil) {
 			t.Errorf("%q is elsewhere: it ended with %d, %v, %s: %q", part, code, err, out, given)
+		}
+	}
+}
+
+// A host may have a cluster of its own, as Debian's package makes one, and there may be something in it.
+func TestPostgreSQLsScriptReplacesNoOtherCluster(t *testing.T) {
+	for same, want := range map[string]int{"t": 0, "f": 75, "": 75} {
+		r := newRigged(t, map[string]string{"psql": `case "$input" in *identifier*) echo "` + same + `";; *) echo f;; esac`, "pg_isready": nobodyListen})
+		_, code, given := r.run(t, "10.0.0.2", "sh", script(t), "reclone")
+		if _, err := os.Stat(filepath.Join(r.data, "PG_VERSION")); code != want || (err == nil) != (want != 0) {
+			t.Errorf("the same: %q: it ended with %d, %v: %q", same, code, err, given)
 		}
 	}
 }
