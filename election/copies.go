@@ -286,7 +286,7 @@ func (c *Copies) At(ctx context.Context, node string) (at At, ok bool, err error
 	return at, ok, nil
 }
 
-// Wait returns when something has changed that Look shows, or after d.
+// Wait returns when something that v shows has changed, or after d.
 func (c *Copies) Wait(ctx context.Context, v CopiesSeen, d time.Duration) error {
 	bounded, cancel := context.WithTimeout(ctx, d)
 	var wg sync.WaitGroup
