@@ -18,7 +18,7 @@ func copyCommand() *cobra.Command {
 		Short: "Copy this binary to FILE: its image has no cp",
 		Long: "Copy this binary to FILE. An init container with Understudy's image uses this to bring the binary into " +
 			"a pod whose program has an image of\n" +
-			"its own (examples/kubernetes.yml). A FILE that is there is replaced as a whole.",
+			"its own (examples/kubernetes.yml). A program that is there is replaced as a whole.",
 		Example: "  understudy copy /shared/understudy",
 		Args:    exactArgs(1, "one file, which is written"),
 		RunE:    func(_ *cobra.Command, args []string) error { return copySelf(args[0]) },
@@ -26,8 +26,11 @@ func copyCommand() *cobra.Command {
 }
 
 func copySelf(file string) (err error) {
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
+	switch info, err := os.Stat(file); {
+	case err == nil && info.IsDir():
 		return fmt.Errorf("%s is a directory: name the file, as in %s", file, filepath.Join(file, "understudy"))
+	case err == nil && info.Mode()&0o111 == 0 && info.Size() > 0:
+		return fmt.Errorf("%s is no program, and this binary would take its place: name another file", file)
 	}
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestTheBinaryIsCopiedOverOneThatRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "understudy")
-	must.OK(t, os.WriteFile(file, []byte("older"), 0o600))
+	must.OK(t, os.WriteFile(file, []byte("older"), 0o700))
 	must.OK(t, os.Link(file, file+".runs"))
 	if code := Main("test", "", []string{"copy", file}); code != 0 {
 		t.Fatalf("exit code %d", code)
@@ -31,6 +31,11 @@ func TestTheBinaryIsCopiedOverOneThatRuns(t *testing.T) {
 	}
 	if code := Main("test", "", []string{"copy", filepath.Join(file, "none")}); code != exitFailed {
 		t.Errorf("exit code %d", code)
+	}
+	config := file + ".yaml"
+	must.OK(t, os.WriteFile(config, []byte("node: a\n"), 0o600))
+	if code := Main("test", "", []string{"copy", config}); code != exitFailed {
+		t.Errorf("over a config: exit code %d", code)
 	}
 }
 

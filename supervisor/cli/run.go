@@ -69,6 +69,9 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	log, flush := newLog(c.Log)
 	defer flush()
 	systemd := startedBy(log)
+	if given := f.cluster; given.Config != "" && (given.Root != "" || given.given()) {
+		log.Warn("flags replace the config's ZooKeeper: a node that is started without them runs a copy of its own", "config", given.Config)
+	}
 	auth, err := credentials(c)
 	if err != nil {
 		return l.placed(err)

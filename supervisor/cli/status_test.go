@@ -73,9 +73,7 @@ cache    n1      active   3m12s  ok      4294967301
          n2      standby  1d02h  ok
 db       n2      fencing     4s  ok
   n2 takes over from n1, and starts nothing before the program there is known to
-  be dead. Check n1 first: it is off, or no process of the program is left
-  there. If you are wrong, two copies run. Then:
-    understudy fence confirm db --node n1 --zk zk1:2181
+  be dead.
 idle     nobody
   DOWN: no supervisor that has this service in its config is connected. On its
   hosts, systemctl status understudy shows whether it runs, and why not. If no

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"understudy/election"
 )
@@ -49,7 +50,7 @@ func TestStatusNamesWhatToLookAtBeforeAConfirmation(t *testing.T) {
 	want := "Check a first: it is off, or no process of the program is left there, and 192.0.2.10 is not set there, and /srv/db (mnt) is not mounted there, and " +
 		"what dns did has been undone (by hand, for example with `/usr/local/bin/dns del`), and what old did has been undone. Even if it is off: what role did has been undone (by hand, for example with `/bin/return`). " +
 		"No boot of it undoes that. If you are wrong, two copies run. Then:"
-	if got := unfenced(v).Hint; got != want {
+	if got := unfenced(v, time.Now()).Hint; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

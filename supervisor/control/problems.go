@@ -78,7 +78,7 @@ func Problems(v ServiceStatus, now time.Time) []Problem {
 var severity = map[string]int{Fault: 0, Warning: 1}
 
 func problemsOf(v ServiceStatus, now time.Time) []Problem {
-	problems := append([]Problem{}, whole(v)...)
+	problems := append([]Problem{}, whole(v, now)...)
 	for _, m := range v.Members {
 		if f, ok := unwell(v, m, now); ok {
 			problems = append(problems, f)
@@ -101,7 +101,7 @@ func problemsOf(v ServiceStatus, now time.Time) []Problem {
 
 // whole tells what is wrong with the service as a whole. Each command is the least dangerous one that helps: a paused service is resumed
 // before anybody confirms a death, because the next active node may be able to prove it.
-func whole(v ServiceStatus) (problems []Problem) {
+func whole(v ServiceStatus, now time.Time) (problems []Problem) {
 	add := func(level, what, hint string, do Remedy) {
 		problems = append(problems, Problem{Level: level, What: what, Hint: hint, Do: do})
 	}
@@ -128,7 +128,7 @@ func whole(v ServiceStatus) (problems []Problem) {
 	switch {
 	case v.Stray != "":
 	case v.Fencing != nil && (v.Fencing.By != "" || v.Paused || unpromoted == ""): // else the next active node may be able to prove it
-		problems = append(problems, unfenced(v))
+		problems = append(problems, unfenced(v, now))
 	case v.Active == "" && (v.Paused || v.Lock != ""): // said, or a matter of a moment
 	case v.Active == "" && able && unpromoted != "":
 		hint, do, level := "", Remedy{}, Warning
@@ -242,8 +242,11 @@ func output(v ServiceStatus, m MemberStatus) (hint string, do Remedy) {
 	return hint, do
 }
 
+// shortTakeover is how long a takeover lasts that needs nobody: until a lease of profile wide and its grace delay are over.
+const shortTakeover = 15 * time.Second
+
 // unfenced tells that a program may be running whose node is not active.
-func unfenced(v ServiceStatus) Problem {
+func unfenced(v ServiceStatus, now time.Time) Problem {
 	f := v.Fencing
 	if f.Node == "" {
 		return Problem{Level: Fault, What: "The record of the previous active node cannot be read."}
@@ -262,6 +265,9 @@ func unfenced(v ServiceStatus) Problem {
 		return Problem{Level: Warning, What: last}
 	case f.By != "":
 		problem.What = fmt.Sprintf("%s takes over from %s, and starts nothing before the program there is known to be dead.", f.By, host)
+		if f.Since != nil && now.Sub(*f.Since) < shortTakeover { // nothing is to be done
+			problem.Do = Remedy{}
+		}
 	case len(v.Members) > 0:
 		problem.What = fmt.Sprintf("DOWN: the program may still run on %s, and no node has proved that it is dead.", host)
 	default:

@@ -44,6 +44,31 @@ func TestAPauseIsToldBeforeABlockedTakeover(t *testing.T) {
 	}
 }
 
+func TestATakeoverThatIsNotBlockedNeedsNobody(t *testing.T) {
+	v := ServiceStatus{Service: "web", Lock: "b", Members: []MemberStatus{{Node: "b", Role: election.RoleFencing}}}
+	for ago, confirmed := range map[time.Duration]bool{4 * time.Second: false, 16 * time.Second: true} {
+		v.Fencing = &FencingStatus{Node: "a", By: "b", Since: before(ago)}
+		if got := words(v); strings.Contains(strings.Join(got, ""), "fence confirm") != confirmed {
+			t.Errorf("after %v: %q", ago, got)
+		}
+	}
+}
+
+func TestWhatIsWrongWithAStandbyAloneIsNoIllness(t *testing.T) {
+	v := ServiceStatus{Service: "web", Active: "a", Members: []MemberStatus{
+		{Node: "a", Role: election.RoleActive, Health: election.HealthOK}, {Node: "b", Role: election.RoleFailed, Health: election.HealthFailed},
+	}}
+	v.Problems = Problems(v, time.Now())
+	if got, words := v.Judge(); got != Alone || !strings.Contains(words, "b failed here") {
+		t.Errorf("%v: %s", got, words)
+	}
+	v.Members[0].Health = election.HealthFailing
+	v.Problems = Problems(v, time.Now())
+	if got, words := v.Judge(); got != Unhealthy {
+		t.Errorf("%v: %s", got, words)
+	}
+}
+
 func TestMissingCopiesAreToldBeforeABlockedTakeover(t *testing.T) {
 	standby := MemberStatus{Node: "b", Role: election.RoleStandby, Health: election.HealthOK, Why: "1 of 2 copies have reported their position"}
 	lost := ServiceStatus{

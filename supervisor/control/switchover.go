@@ -81,6 +81,9 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 	}
 	switch {
 	case i < 0:
+		if slices.Contains(v.Gone, h.To) {
+			return v, refused("%s is gone: start its supervisor first", h.To)
+		}
 		return v, &UnknownError{"node", h.To, names(v.Members)}
 	case v.Members[i].Never:
 		return v, refused("%s never takes it: %s", h.To, v.Members[i].Why)

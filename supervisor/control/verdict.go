@@ -45,7 +45,7 @@ func (s ServiceStatus) Judge() (verdict Verdict, words string) {
 	case verdict == Healthy && s.Paused:
 		verdict, words = Held, fmt.Sprintf("active on %s, paused", s.Active)
 	}
-	if verdict == Healthy && s.Faulty() {
+	if verdict == Healthy && s.ill() {
 		verdict, words = Unhealthy, "active on "+s.Active
 	}
 	if d := s.DrainedActive(); verdict == Healthy && d != nil {
@@ -79,6 +79,13 @@ func (s ServiceStatus) Judge() (verdict Verdict, words string) {
 // Faulty reports whether the service does not run as it should.
 func (s ServiceStatus) Faulty() bool {
 	return slices.ContainsFunc(s.Problems, func(f Problem) bool { return f.Level == Fault })
+}
+
+// ill reports whether what is wrong is more than that the active node's program runs well, and no other node could take it.
+func (s ServiceStatus) ill() bool {
+	return slices.ContainsFunc(s.Problems, func(f Problem) bool {
+		return f.Level == Fault && (f.Node == "" || f.Node == s.Active || s.HasStandby())
+	})
 }
 
 // Unfit reports whether a problem is why a node could not take the service, which no other node could take.

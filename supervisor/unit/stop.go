@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/guard"
 	"understudy/supervisor/host"
 	"understudy/supervisor/wait"
 )
@@ -108,7 +109,8 @@ func (s *stopping) undoNewest(ctx context.Context, name string) {
 	}
 	s.keeps = s.u.undo(ctx, d, 0, func(ctx context.Context, what string, spec child.Spec) error {
 		err := s.u.inTree(ctx, s.cfg.Tree, what, spec, d.Timeout)
-		if err != nil && s.cut.over() { // the tree's end interrupted it
+		// The tree's end interrupted it. Guardians may know of that before this process does, as when it has slept.
+		if err != nil && (s.cut.over() || errors.Is(err, guard.ErrLeaseEnded)) {
 			return errCut
 		}
 		return err
