@@ -280,6 +280,9 @@ func (r *trio) faults(t *testing.T) (old *kit.Host, before []int, p *kit.Host) {
 	p = r.primary(t)
 
 	to, before, old := r.others(p)[0], r.heads(p), p
+	kit.Until(t, soon, "the copy on "+to.Name+" counts again", func() bool {
+		return r.a.Ask(t, "switchover", r.service, "--to", to.Name, "--dry-run", "--zk", strings.Join(r.Servers, ","), "--root", r.root).Code == 0
+	})
 	r.order(t, "switchover", r.service, "--to", to.Name)
 	if now := r.failed(t, "switchover", p); now != to {
 		t.Errorf("%s is active, not %s", now.Name, to.Name)
