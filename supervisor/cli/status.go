@@ -86,7 +86,8 @@ func (l selection) from(s control.Status) control.Status {
 	other := func(node string) bool { return l.node != "" && node != l.node }
 	s.Services = slices.DeleteFunc(slices.Clone(s.Services), func(v control.ServiceStatus) bool {
 		verdict, _ := v.Judge()
-		return l.failed && !v.Faulty() && verdict < control.Unhealthy || l.node != "" && !v.Involves(l.node) && !slices.Contains(v.Gone, l.node)
+		runs := !v.Faulty() && verdict < control.Unhealthy
+		return l.failed && runs || l.node != "" && !v.Involves(l.node) && !slices.Contains(v.Gone, l.node)
 	})
 	s.Drained = slices.DeleteFunc(slices.Clone(s.Drained), func(d control.DrainedNode) bool { return other(d.Node) })
 	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n control.NodeStatus) bool { return other(n.Node) })

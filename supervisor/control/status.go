@@ -170,8 +170,8 @@ func (c *Cluster) Status(ctx context.Context, asked ...string) (Status, error) {
 	}
 	for i := range s.Nodes {
 		if s.Nodes[i].Silent = silent(s.Nodes, i); s.Nodes[i].Silent {
-			s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, "its session has sent no heartbeat for three leases, but ZooKeeper keeps it; "+
-				"if a service with failback stops for it, delete its mark in preferred/ of that service")
+			s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, "its session has sent no heartbeat for three leases, but ZooKeeper keeps "+
+				"it; if a service with failback stops for it, delete its mark in preferred/ of that service")
 		}
 	}
 	if differ := unlike(s.Nodes); differ != "" {
