@@ -65,8 +65,10 @@ func understudies(session, grace time.Duration) func(tb testing.TB) starter {
 		n := 0
 		return func(tb testing.TB) *world {
 			n++
-			options := kit.Options{ZK: stage.Servers, Root: fmt.Sprint("/compare", n), Service: "web", Session: session, Grace: grace}
-			look := kit.Look(tb, stage.Servers, options.Root)
+			// The notes in /run are of all hosts: each peer has a root of its own.
+			root := fmt.Sprint("/", filepath.Base(stage.Lab.Lifeline()), "-", n)
+			options := kit.Options{ZK: stage.Servers, Root: root, Service: "web", Session: session, Grace: grace}
+			look := kit.Look(tb, stage.Servers, root)
 			return &world{
 				lab: stage.Lab,
 				start: func(h *kit.Host, program []string) *kit.Supervisor {
