@@ -95,8 +95,11 @@ set_counted() {
 # keeps it for the next start.
 from_active() { : >"$PGDATA/from_active"; }
 
+fetched=$PGDATA/fetched # the next primary's data, until all of it is here
+
 case $1 in
 run)
+	rm -rf "$fetched"
 	: >"$PGDATA/standby.signal"
 	if [ -e "$PGDATA/from_active" ]; then
 		rm "$PGDATA/from_active"
@@ -158,7 +161,7 @@ prepare) # 75: nothing was changed
 	pg_rewind -R -D "$PGDATA" ${PGCONFIG:+--config-file="$PGCONFIG"} --source-server="$(primary) dbname=postgres"
 	from_active
 	;;
-reclone)
+reclone) # 75: nothing was changed. Until all is fetched, the disk holds both
 	stopped
 	: "${active:?}"
 	if [ -n "$(find "$PGDATA/pg_wal" "$PGDATA/pg_tblspc" -type l 2>/dev/null)" ] || mountpoint -q "$PGDATA/pg_wal"; then # no pg_basebackup fills these
@@ -174,8 +177,15 @@ reclone)
 		echo "$PGDATA is of another cluster than that of $active: empty it, if nothing in it is needed" >&2
 		exit 75
 	}
-	find "$PGDATA" -mindepth 1 -delete
-	pg_basebackup -R -D "$PGDATA" -d "$(primary)" -X stream -c fast
+	rm -rf "$fetched"
+	(umask 077 && mkdir "$fetched")
+	pg_basebackup -R -D "$fetched" -d "$(primary)" -X stream -c fast || {
+		rm -rf "$fetched"
+		exit 75
+	}
+	find "$PGDATA" -mindepth 1 -maxdepth 1 ! -path "$fetched" -exec rm -rf {} +
+	find "$fetched" -mindepth 1 -maxdepth 1 -exec mv -t "$PGDATA" {} +
+	rmdir "$fetched"
 	from_active
 	;;
 esac

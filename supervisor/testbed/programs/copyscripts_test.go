@@ -149,6 +149,24 @@ func TestPostgreSQLsScriptClonesNoCopyOfWhichAPartIsElsewhere(t *testing.T) {
 	}
 }
 
+// A primary that is lost while its data is fetched does not take what the copy had with it.
+func TestPostgreSQLsScriptFetchesEverythingBeforeItDeletes(t *testing.T) {
+	for fails, want := range map[string]int{"exit 1": 75, "exit 0": 0} {
+		fetch := `for last; do [ "$before" != -D ] || into=$last; before=$last; done; echo 16 >"$into/PG_VERSION"; echo new >"$into/new"; ` + fails
+		r := newRigged(t, map[string]string{"psql": honestPsql, "pg_isready": nobodyListen, "pg_basebackup": fetch})
+		_, code, _ := r.run(t, "10.0.0.2", "sh", script(t), "reclone")
+		version, _ := os.ReadFile(filepath.Join(r.data, "PG_VERSION"))
+		names, _ := filepath.Glob(filepath.Join(r.data, "*")) // the pattern is constant
+		for i := range names {
+			names[i] = filepath.Base(names[i])
+		}
+		has := map[int]string{75: "15 [PG_VERSION base postgresql.auto.conf]", 0: "16 [PG_VERSION from_active new]"}[want]
+		if got := fmt.Sprintln(strings.TrimSpace(string(version)), names); code != want || got != has+"\n" {
+			t.Errorf("%s: it ended with %d, and the copy has %s, not %s", fails, code, got, has)
+		}
+	}
+}
+
 // A host may have a cluster of its own, as Debian's package makes one, and there may be something in it.
 func TestPostgreSQLsScriptReplacesNoOtherCluster(t *testing.T) {
 	for same, want := range map[string]int{"t": 0, "f": 75, "": 75} {
