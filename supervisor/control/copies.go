@@ -104,6 +104,17 @@ func first(c CopyStatus) int {
 	return 0
 }
 
+// notFollowing are the other nodes in the live set, if the copy of none of them has the primary's data: it acknowledges no write then.
+func (s ServiceStatus) notFollowing() []string {
+	follows := func(c CopyStatus) bool {
+		return c.Node != s.Active && c.Is == CopyFollower && c.Promotion == s.Token && c.Toward == 0 && slices.Contains(s.Live, c.Node)
+	}
+	if s.Active == "" || slices.ContainsFunc(s.Copies, follows) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.Live), func(node string) bool { return node == s.Active })
+}
+
 // words are all that is known, but for what goes without saying.
 func (c CopyStatus) words(v ServiceStatus, now time.Time) string {
 	parts := []string{c.Is}

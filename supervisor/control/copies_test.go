@@ -2,6 +2,7 @@ package control
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,6 +150,32 @@ func TestStatusWarnsOfAConfigThatMayLoseData(t *testing.T) {
 	v.Members = []MemberStatus{{Node: "a", Role: "active", Health: "ok"}, {Node: "b", Role: "standby", Health: "ok"}}
 	if got := Problems(v, began); len(got) != 1 || got[0].Level != Warning || got[0].What != "The config of a may lose data: 2 positions of 4 copies." {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A primary whose writes wait for a copy says so, also beside a standby that is new.
+func TestStatusSaysThatWritesWait(t *testing.T) {
+	v := ServiceStatus{Service: "db", Active: "a", Token: 7, Live: []string{"a", "b", "c"}, Members: []MemberStatus{
+		{Node: "a", Role: "active", Health: "ok"}, {Node: "b", Role: "standby", Health: "ok"}, {Node: "d", Role: "standby", Health: "ok"},
+	}}
+	const waits = "warning: Writes to a wait until a copy has them, and no copy in the live set follows it (b, c).  "
+	newer := CopyStatus{Node: "d", Is: CopyFollower, Promotion: 7}
+	for _, c := range []struct {
+		b     CopyStatus
+		waits bool
+	}{
+		{CopyStatus{Node: "b", Is: CopyFollower, Promotion: 7}, false},
+		{CopyStatus{Node: "b", Is: CopyFollower, Promotion: 6, Toward: 7}, true},
+		{CopyStatus{Node: "b", Is: CopyFollower, Promotion: 7, Toward: 8}, true},
+		{CopyStatus{Node: "b", Is: CopyUnknown, Promotion: 7}, true},
+	} {
+		v.Copies = []CopyStatus{{Node: "a", Is: CopyPrimary, Promotion: 7}, newer, c.b}
+		if got := words(v); slices.Contains(got, waits) != c.waits {
+			t.Errorf("%+v: %q", c.b, got)
+		}
+	}
+	if v.Active = ""; slices.Contains(words(v), waits) {
+		t.Error("without a primary nothing waits for a copy")
 	}
 }
 

@@ -173,6 +173,10 @@ func whole(v ServiceStatus, now time.Time) (problems []Problem) {
 		do.Wraps = "COMMAND"
 		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it.", v.Active), "Run it on another node too:", do)
 	}
+	if others := v.notFollowing(); len(others) > 0 {
+		add(Warning, fmt.Sprintf("Writes to %s wait until a copy has them, and no copy in the live set follows it (%s).",
+			v.Active, strings.Join(others, ", ")), "", Remedy{})
+	}
 	return problems
 }
 
