@@ -51,10 +51,17 @@ own_timeline() {
 	LC_ALL=C pg_controldata | sed -n "s/^Latest checkpoint's TimeLineID: *//p; s/^Min recovery ending loc's timeline: *//p" | sort -n | tail -n 1
 }
 
-# set_standby has the next start follow the primary, without a change of the data.
+# set_next sets a parameter for the next start.
+set_next() { printf "%s = '%s'\n" "$1" "$(printf %s "$2" | sed "s/[\\\\']/&&/g")" >>"$PGDATA/postgresql.auto.conf"; }
+
+# set_standby has the next start follow the primary, without a change of the data. What the primary has no more comes from an archive.
 set_standby() {
-	printf "primary_conninfo = '%s'\n" "$(printf %s "$(primary) application_name=$(quoted "$UNDERSTUDY_NODE")" | sed "s/[\\\\']/&&/g")" >>"$PGDATA/postgresql.auto.conf"
+	set_next primary_conninfo "$(primary) application_name=$(quoted "$UNDERSTUDY_NODE")"
+	[ -z "${PGRESTORE:-}" ] || set_next restore_command "$PGRESTORE"
 }
+
+# fetch puts the primary's data, or a backup of it, into the empty directory $1.
+fetch() { if [ -n "${PGCLONE:-}" ]; then "$PGCLONE" "$1"; else pg_basebackup -D "$1" -d "$(primary)" -X stream -c fast; fi; }
 
 # needs_no_rewind tells a copy that only has to get the rest of the log: a base backup that was not started yet, or a standby of this timeline.
 # pg_rewind would start and end a recovery of its own in it, after which it can follow nobody.
@@ -91,8 +98,8 @@ set_counted() {
 	done
 }
 
-# A copy of the primary needs the rest of its log before it is consistent, and takes connections. -R has written where that comes from, and run
-# keeps it for the next start.
+# A copy of the primary needs the rest of its log before it is consistent, and takes connections. run keeps where that comes from for the next
+# start.
 from_active() { : >"$PGDATA/from_active"; }
 
 fetched=$PGDATA/fetched # the next primary's data, until all of it is here
@@ -104,7 +111,8 @@ run)
 	if [ -e "$PGDATA/from_active" ]; then
 		rm "$PGDATA/from_active"
 	elif [ -e "$PGDATA/postgresql.auto.conf" ]; then # on its own it would follow any server that has the address of its last primary
-		echo "primary_conninfo = ''" >>"$PGDATA/postgresql.auto.conf"
+		set_next primary_conninfo ''
+		set_next restore_command ''
 	fi
 	[ ! -e "$PGDATA/backup_label" ] || cp "$PGDATA/backup_label" "$PGDATA/started_label" # which the start removes
 	exec postgres -D "$PGDATA" ${PGCONFIG:+-c config_file="$PGCONFIG"}
@@ -132,15 +140,21 @@ promote)
 	[ -z "${UNDERSTUDY_COPIES+told}" ] || set_counted
 	[ "$(ask 'select pg_promote(true, 30)')" = t ]
 	;;
-follow) # fails if it gets no data within ten seconds
+follow) # fails if it gets no data for ten seconds
 	ask "alter system set primary_conninfo = :'to'" -v to="$(primary) application_name=$(quoted "$UNDERSTUDY_NODE")"
 	ask 'select pg_reload_conf()' >/dev/null
-	tries=50
+	tries=50 was=
 	until [ -n "$("$0" position)" ]; do
+		now=$(ask 'select pg_last_wal_replay_lsn()') # grows with what comes from an archive
+		[ "$now" = "$was" ] || tries=50 was=$now
 		tries=$((tries - 1))
 		[ $tries -gt 0 ] || exit 1
 		sleep 0.2
 	done
+	[ -z "${PGRESTORE:-}" ] || { # from now on it gets data from the primary alone
+		ask "alter system set restore_command = ''"
+		ask 'select pg_reload_conf()' >/dev/null
+	}
 	;;
 prepare) # 75: nothing was changed
 	stopped
@@ -179,13 +193,14 @@ reclone) # 75: nothing was changed. Until all is fetched, the disk holds both
 	}
 	rm -rf "$fetched"
 	(umask 077 && mkdir "$fetched")
-	pg_basebackup -R -D "$fetched" -d "$(primary)" -X stream -c fast || {
+	fetch "$fetched" || {
 		rm -rf "$fetched"
 		exit 75
 	}
 	find "$PGDATA" -mindepth 1 -maxdepth 1 ! -path "$fetched" -exec rm -rf {} +
 	find "$fetched" -mindepth 1 -maxdepth 1 -exec mv -t "$PGDATA" {} +
 	rmdir "$fetched"
+	set_standby
 	from_active
 	;;
 esac

@@ -236,11 +236,69 @@ func TestTheCopyOfPostgreSQLThatIsLeftIsPromoted(t *testing.T) {
 	r.sups[p.Name].Kill9()
 	kit.Until(t, 2*soon, "the last copy is promoted", func() bool { primary, _, err := r.state(left.Addr+r.port, ""); return primary && err == nil })
 	r.l.Check(t, left.Addr+r.port)
+	waits := func() bool {
+		return strings.Contains(left.Ask(t, "status", r.service, "--zk", strings.Join(r.Servers, ","), "--root", r.root).Out, "Writes to "+left.Name+" wait until")
+	}
+	kit.Until(t, soon, "status says that writes wait", waits)
 	from = r.l.Sent()
 	r.up(t, lost)
 	kit.Until(t, 2*soon, "a copy acknowledges again", func() bool { by, ok := r.l.AckedBy(from); return ok && by == left.Addr+r.port })
 	live(left, lost)
+	kit.Until(t, soon, "status says no more that writes wait", func() bool { return !waits() })
 	r.l.Check(t, left.Addr+r.port)
+}
+
+// A copy is made of an older backup, and gets from an archive what the primary has no more.
+func TestACopyOfPostgreSQLIsMadeOfABackup(t *testing.T) {
+	kept, uid, gid := kit.Share(t, "postgres")
+	archive, backup := filepath.Join(kept, "archive"), filepath.Join(kept, "backup")
+	must.OK(t, os.Mkdir(archive, 0o755))
+	must.OK(t, os.Chown(archive, uid, gid))
+	clone := filepath.Join(kept, "clone")
+	must.OK(t, os.WriteFile(clone, []byte("#!/bin/sh\ncp -a "+backup+"/. \"$1\" && echo the backup is here\n"), 0o755))
+	r := postgresTrio(t, "      LANG: C.UTF-8\n", "      LANG: C.UTF-8\n      PGCLONE: "+clone+"\n      PGRESTORE: cp "+archive+"/%f %p\n")
+	for _, h := range r.hosts {
+		add(t, filepath.Join(r.dirs[h.Name], "postgresql.conf"), "wal_keep_size = 0\nmin_wal_size = 32MB\narchive_mode = on\n"+
+			"archive_command = 'cp %p "+archive+"/%f.new && mv "+archive+"/%f.new "+archive+"/%f'\n")
+	}
+	p := r.begin(t)
+	on, err := watch.OpenPostgres(p.Addr+r.port, watch.AnswerWithin)
+	must.OK(t, err)
+	t.Cleanup(func() { on.Close() })
+	ask := func(query string) {
+		t.Helper()
+		_, err := on.Query(query)
+		must.OK(t, err)
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
+	cmd := p.Command("setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", slices.Max(found), "-D", backup, "-h", filepath.Dir(r.dirs[p.Name]), "-c", "fast")
+	cmd.Env = append(os.Environ(), "HOME=/")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	lost := r.others(p)[0]
+	r.sups[lost.Name].Stop(t)
+	must.OK(t, os.RemoveAll(filepath.Join(r.dirs[lost.Name], "global")))
+	must.OK(t, os.Remove(filepath.Join(r.dirs[lost.Name], "PG_VERSION")))
+	ask("CREATE TABLE before (n int); SELECT count(pg_switch_wal())")
+	oldest := func() string {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(r.dirs[p.Name], "pg_wal", "0*[0-9A-F]"))
+		must.OK(t, err)
+		return slices.Min(files)
+	}
+	first := oldest()
+	kit.Until(t, 2*soon, "the primary drops what it has archived", func() bool {
+		ask("CREATE TABLE more (n int); DROP TABLE more; SELECT count(pg_switch_wal())")
+		ask("CHECKPOINT")
+		return oldest() > first
+	})
+	r.up(t, lost)
+	r.primary(t)
+	if !r.sups[lost.Name].Says(cloned) || !r.sups[lost.Name].Says("the backup is here") || !r.sups[lost.Name].Says("restored log file") {
+		t.Error("it was not made of the backup and the archive")
+	}
+	r.handOver(t, p, lost)
 }
 
 // A commit that is acknowledged is on another copy, also while a backup tool takes the log as copies do.

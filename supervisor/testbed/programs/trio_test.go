@@ -280,14 +280,20 @@ func (r *trio) faults(t *testing.T) (old *kit.Host, before []int, p *kit.Host) {
 	p = r.primary(t)
 
 	to, before, old := r.others(p)[0], r.heads(p), p
+	r.handOver(t, p, to)
+	return old, before, r.primary(t)
+}
+
+// handOver orders a switchover, once the copy on that host counts.
+func (r *trio) handOver(t *testing.T, from, to *kit.Host) {
+	t.Helper()
 	kit.Until(t, soon, "the copy on "+to.Name+" counts again", func() bool {
 		return r.a.Ask(t, "switchover", r.service, "--to", to.Name, "--dry-run", "--zk", strings.Join(r.Servers, ","), "--root", r.root).Code == 0
 	})
 	r.order(t, "switchover", r.service, "--to", to.Name)
-	if now := r.failed(t, "switchover", p); now != to {
+	if now := r.failed(t, "switchover", from); now != to {
 		t.Errorf("%s is active, not %s", now.Name, to.Name)
 	}
-	return old, before, r.primary(t)
 }
 
 // failed waits until another host than the previous one serves, or any host where that is nil, and demands that nothing is lost. Only a
