@@ -160,7 +160,7 @@ func TestPostgreSQLsScriptFetchesEverythingBeforeItDeletes(t *testing.T) {
 		for i := range names {
 			names[i] = filepath.Base(names[i])
 		}
-		has := map[int]string{75: "15 [PG_VERSION base postgresql.auto.conf]", 0: "16 [PG_VERSION from_active new]"}[want]
+		has := map[int]string{75: "15 [PG_VERSION base postgresql.auto.conf]", 0: "16 [PG_VERSION from_active new postgresql.auto.conf]"}[want]
 		if got := fmt.Sprintln(strings.TrimSpace(string(version)), names); code != want || got != has+"\n" {
 			t.Errorf("%s: it ended with %d, and the copy has %s, not %s", fails, code, got, has)
 		}
