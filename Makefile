@@ -70,7 +70,7 @@ compare: ## the same faults for Understudy and its peers, as far as they are ins
 soak: ## failovers (FAILOVERS=1000) in a row on real servers, and a count of what they leave behind
 	PATH="$$PATH:/usr/sbin:/sbin" go test ./supervisor/testbed/soak -count=1 -v -timeout 24h -run NothingIsLeaked -failovers $(FAILOVERS)
 
-replicated: ## FAULTS (30, at most 25 minutes of them, from one SEED) on three copies of Redis, or PROGRAM=postgresql or mariadb: what is lost, gaps
+replicated: ## FAULTS (30, at most 25 minutes of them, from one SEED) on three copies of Redis, or PROGRAM=redis-aof, postgresql or mariadb: what is lost, gaps
 	PATH="$$PATH:/usr/sbin:/sbin" go test ./supervisor/testbed/programs -count=1 -v -timeout 1h -run NothingIsLostInALongRun -faults $(FAULTS) -program $(PROGRAM) $(if $(SEED),-seed $(SEED))
 
 fuzz: ## every fuzz target for FUZZTIME (20s)

@@ -15,7 +15,7 @@ import (
 
 var (
 	faultsFlag  = flag.Int("faults", 0, "how many befall a replicated program, one after the other")
-	programFlag = flag.String("program", "redis", "which one: redis, postgresql or mariadb")
+	programFlag = flag.String("program", "redis", "which one: redis, redis-aof, postgresql or mariadb")
 	seedFlag    = flag.Uint64("seed", rand.Uint64N(1e6), "of the faults, their order and whom they hit; by default another one each time")
 )
 
@@ -72,15 +72,19 @@ func TestNothingIsLostInALongRun(t *testing.T) {
 	l := &long{T: t, dice: rand.New(rand.NewPCG(*seedFlag, 0)), rows: map[kind]*row{}}
 	l.kinds = []kind{killed, killed9, frozen, unseen, alone, switchedOver, followerKilled, followerEnded, followerFrozen, followerUnseen, followerAlone, promoted, allOff, upgraded, followerAsked}
 	switch *programFlag {
-	case "redis":
+	case "redis", "redis-aof":
 		l.kinds = append(l.kinds, emptied)
-		l.trio = redisTrio(t)
+		line := withRDB
+		if *programFlag == "redis-aof" {
+			line = withAOF
+		}
+		l.trio = redisTrioWith(t, line)
 	case "postgresql":
 		l.trio = postgresTrio(t)
 	case "mariadb":
 		l.trio = mariaTrio(t)
 	default:
-		t.Fatalf("there is no replicated example of %q: redis, postgresql or mariadb", *programFlag)
+		t.Fatalf("there is no replicated example of %q: redis, redis-aof, postgresql or mariadb", *programFlag)
 	}
 	t.Logf("%d faults, seed %d", *faultsFlag, *seedFlag)
 	p := l.begin(t)
