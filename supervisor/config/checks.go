@@ -92,6 +92,8 @@ func (r Ready) check(p place) {
 	case timeout.given():
 		checkNotNegative(timeout, r.Timeout)
 		timeout.noEffect("a way to check", "tcp:, http:, exec:, notify: or after:")
+	case p.given() && !p.key("notify").given():
+		p.noEffect("a way to check", "tcp:, http:, exec:, notify: or after:")
 	}
 }
 
@@ -111,6 +113,10 @@ func (h HealthCheck) check(p place) {
 	}
 	checkPositive(p.key("interval"), h.Interval)
 	checkPositive(p.key("timeout"), h.Timeout)
+	if timeout := p.key("timeout"); timeout.given() && h.Timeout > h.Interval && h.Interval > 0 {
+		timeout.and(p.key("interval")).warn("a check may take longer than interval, %v, and the next one waits for it: "+
+			"write a longer interval, or a shorter timeout", h.Interval)
+	}
 	checkNotNegative(p.key("start_delay"), h.StartDelay)
 	checkBetween(p.key("failures"), h.Failures, 1, mostFailures)
 	follower := p.key("follower")

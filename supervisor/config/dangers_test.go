@@ -115,7 +115,7 @@ func TestALogThatRootRefusesIsAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := Read(at, "").Here()
-	if len(got) != 1 || got[0].Key != "services.a.log.file" || !strings.Contains(got[0].Message, "belongs to user 4711") {
+	if len(got) != 2 || got[0].Key != "services.a.log.file" || got[1].Key != "services.b.user" || !strings.Contains(got[0].Message, "belongs to user 4711") {
 		t.Errorf("%v", got)
 	}
 }

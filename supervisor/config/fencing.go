@@ -82,6 +82,9 @@ func (f Fencing) check(p place) {
 	if f.OnFailure == OnFailureRefuse && len(f.Methods) == 0 && p.key("on_failure").given() {
 		p.key("on_failure").warn("has no effect without methods: once grace_delay is over, another node starts the program")
 	}
+	if methods := p.key("methods"); len(f.Methods) == 0 && methods.given() && !p.where.spots[methods.keys[0].id()].hides {
+		methods.warn("is empty: once grace_delay is over, another node starts the program, whether or not it is dead here")
+	}
 	for i, method := range f.Methods {
 		method.check(p.key("methods").item(i))
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sys/unix"
+
 	"understudy/supervisor/config/unitfile"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/safefile"
@@ -64,10 +66,14 @@ func (r LoadResult) look(s machineCheck) (warnings, refused Faults) {
 		s.run(path{"notify", "exec"}, n.Exec, Program{})
 	}
 	if w := r.loader.doc.Watchdog; w.Mode != WatchdogOff {
-		if _, err := os.Stat(w.Device); errors.Is(err, fs.ErrNotExist) {
+		info, err := os.Stat(w.Device)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			s.warn(path{"watchdog", "device"}, "there is no "+w.Device)
-		} else if err != nil {
+		case err != nil:
 			s.warn(path{"watchdog", "device"}, err.Error())
+		case info.Mode()&fs.ModeCharDevice == 0, unix.Major(info.Sys().(*syscall.Stat_t).Rdev) == memoryMajor:
+			s.warn(path{"watchdog", "device"}, w.Device+" is no watchdog: name one such as /dev/watchdog")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.loader.doc.Services)) {
@@ -75,6 +81,8 @@ func (r LoadResult) look(s machineCheck) (warnings, refused Faults) {
 	}
 	return r.loader.sorted(r.loader.doubts(s.found)), r.loader.sorted(r.loader.doubts(s.refused))
 }
+
+const memoryMajor = 1 // of /dev/null and the like
 
 // machineCheck collects what this machine lacks.
 type machineCheck struct {

@@ -87,6 +87,7 @@ services:
 		`u.yaml:16:41: services.a.fencing.methods[0].exec.command: "no-such-fence" is not in PATH`,
 		`u.yaml:17:16: services.b.command: "./file": not a directory`,
 		`u.yaml:17:37: services.b.working_dir: "file" is not a directory`,
+		`u.yaml:18:26: services.c.user: no user has the number 12345, so HOME is /`,
 		`u.yaml:19:63: services.d.processes[0].undo: "no-such-undo" is not in PATH`,
 		`u.yaml:20:16: services.e.command: "sh" is not found in the PATH of env`,
 		`u.yaml:21:16: services.f.command: "cr": its lines end as on Windows, so the kernel looks for "/bin/sh\r": sed -i 's/\r$//' cr`,

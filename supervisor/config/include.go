@@ -87,6 +87,9 @@ func (l *loader) include() {
 		for _, name := range names {
 			l.one(at, pattern, name)
 		}
+		if len(names) == 0 && !l.empty {
+			l.unmatched = append(l.unmatched, i)
+		}
 	}
 	if len(l.parts) > 1 {
 		l.decode("")
@@ -147,6 +150,7 @@ func (l *loader) expand(pattern string) ([]string, error) {
 		base = filepath.Join(base, parts[0])
 	}
 	found := []string{base}
+	l.empty = false
 	for i, part := range parts {
 		var next []string
 		for _, dir := range found {
@@ -158,6 +162,7 @@ func (l *loader) expand(pattern string) ([]string, error) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, unread(dir+" ", err)
 			}
+			l.empty = err == nil && len(list) == 0
 			for _, entry := range list {
 				if matches(part, entry, i == len(parts)-1) {
 					next = append(next, filepath.Join(dir, entry.Name()))

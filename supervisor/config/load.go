@@ -64,16 +64,18 @@ func (r LoadResult) Nodes() []string {
 
 // loader reads one file and those that it includes.
 type loader struct {
-	*decoder // the newest
-	disk     disk
-	name     string
-	node     string // whose config is wanted; "": the file says it
-	sum      hash.Hash
-	parts    []parsed
-	files    Files
-	order    []string // the files as faults name them
-	nodes    []string // that the files name
-	cut      bool     // what an included file gives is not known
+	*decoder  // the newest
+	disk      disk
+	name      string
+	node      string // whose config is wanted; "": the file says it
+	sum       hash.Hash
+	parts     []parsed
+	files     Files
+	order     []string // the files as faults name them
+	nodes     []string // that the files name
+	empty     bool     // the folder that was looked into last is there, and may be filled later
+	unmatched []int    // the globs of include that find nothing, by their index
+	cut       bool     // what an included file gives is not known
 }
 
 // parsed is a file.

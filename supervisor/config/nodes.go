@@ -83,6 +83,12 @@ func (l *loader) check() (warnings Faults) {
 	if other := alike(l.node, nodes); other != "" {
 		all.top("node").warn("this node is %s, and what differs on single nodes is for %s: write the same name",
 			quoted(l.node), quoted(other))
+	} else if shared.doc.Node.name != "" && len(nodes) > 1 && !slices.Contains(nodes, l.node) {
+		all.top("node").warn("the keys below nodes: are for other nodes alone (%s): if this is one of them, write that name",
+			strings.Join(nodes, ", "))
+	}
+	for _, i := range l.unmatched {
+		all.top("include").item(i).warn("no file matches %s", quoted(shared.doc.Include[i]))
 	}
 	all.asks = l.doc.Fencing.Agent != nil
 	shared.doc.check(&all)
@@ -101,6 +107,10 @@ func (l *loader) check() (warnings Faults) {
 		warnings = append(warnings, of.doubts(one.warnings)...)
 	}
 	for name, service := range l.doc.Services {
+		could := func(node string) bool { return each[node].doc.Services[name].Eligible }
+		if len(nodes) > 1 && len(shared.doc.Services[name].Nodes) > 0 && !slices.ContainsFunc(nodes, could) && !(named && could(l.node)) {
+			all.top("services", name, "nodes").warn("eligible is false on every node that this file names: none of them runs the service")
+		}
 		others := map[string]string{} // one address that is for all nodes says nothing of another node: each may have a file of its own
 		for node := range shared.doc.Services[name].Nodes {
 			r := each[node].doc.Services[name].Replicated

@@ -84,7 +84,14 @@ func (g Program) check(p place) {
 		checkBetween(p.key("oom_score_adj"), *g.OOMScoreAdj, -1000, 1000)
 	}
 	checkStopSignal(p.key("stop_signal"), syscall.Signal(g.StopSignal))
-	checkNotNegative(p.key("stop_timeout"), g.StopTimeout)
+	if timeout := p.key("stop_timeout"); checkNotNegative(timeout, g.StopTimeout) {
+		switch {
+		case g.StopTimeout == 0:
+			timeout.warn("the program is killed at once, and never gets to stop cleanly: write how long that may take, such as 10s")
+		case g.StopTimeout > longStop:
+			timeout.warn("%v is long: a switchover or a restart of a program that hangs takes as long", g.StopTimeout)
+		}
+	}
 	g.Log.check(p.key("log"))
 }
 
@@ -155,6 +162,9 @@ func (process Process) checkSurvival(p place) {
 		p.key("survives_boot").and(p.key("needs_proof")).fault("does not go with needs_proof: false: no delay shows that it is undone")
 	}
 }
+
+// longStop is longer than any program is known to need.
+const longStop = time.Hour
 
 // reserved are the variables that the supervisor sets for a child; a file must not set them.
 var reserved = []string{

@@ -146,6 +146,9 @@ func (words Command) check(p place) {
 			p.item(i).and(p).fault("an argument must not contain a NUL character")
 		}
 	}
+	if len(words) > 1 && filepath.Base(words[0]) == "nohup" {
+		p.warn("nohup has the program ignore SIGHUP, with which a reload is ordered: leave it out")
+	}
 	if i := slices.IndexFunc(words, shellOnly.MatchString); i >= 0 && !slices.Contains(shells, filepath.Base(words[0])) {
 		p.item(i).and(p).warn("no shell runs this, so %s stays as it is: write the value, or [sh, -c, ...]", quoted(words[i]))
 	}

@@ -71,9 +71,9 @@ func readBool(word string) (bool, error) {
 	switch {
 	case word == "true" || word == "false":
 		return word == "true", nil
-	case slices.Contains([]string{"yes", "on", "True", "TRUE", "Yes", "On"}, word):
+	case slices.Contains([]string{"yes", "on", "True", "TRUE", "Yes", "On", "all"}, word):
 		hint = ` (did you mean "true"?)`
-	case slices.Contains([]string{"no", "off", "False", "FALSE", "No", "Off"}, word):
+	case slices.Contains([]string{"no", "off", "False", "FALSE", "No", "Off", "none"}, word):
 		hint = ` (did you mean "false"?)`
 	}
 	return false, fmt.Errorf("%s must be true or false%s", quoted(word), hint)

@@ -95,7 +95,11 @@ func (w written) check(p place) {
 		p.key("eligible").warn("no node that reads this file ever runs the service: " +
 			"for single nodes write nodes: {NODE: {eligible: false}}")
 	}
-	if !s.Eligible && s.Failback && (p.on == "" || p.key("failback").given()) { // failback may be for the other nodes
+	failback := p.key("failback").given()
+	if s.Failback && failback && s.Eligible && s.Priority == 0 && p.on == "" && !p.key("priority").given() && !p.key("nodes").given() {
+		p.key("failback").noEffect("a node of higher priority", "nodes: {NODE: {priority: 10}}")
+	}
+	if !s.Eligible && s.Failback && (p.on == "" || failback) { // failback may be for the other nodes
 		p.key("failback").and(p.key("eligible")).warn("has no effect: a node with eligible: false never takes the service")
 	}
 }
@@ -149,24 +153,32 @@ func (w written) checkProgram(p place) {
 	key.fault("missing: say which program to run")
 }
 
-// checkLogs refuses two writers of one log file: each would rotate it while the other writes.
-func (w written) checkLogs(p place, logs map[string]string) {
-	each := func(p place, file string) {
-		at := p.key("log").key("file")
-		if file == "" {
-			return
+// checkAlone refuses two writers of one log file: each would rotate it while the other writes. Of two programs that are ready at the same
+// address, one would be told ready by the other's answer, if they run on one node.
+func (w written) checkAlone(p place, taken map[string]string) {
+	apart := p.on != "" || w.Spread != "" || !w.Eligible || p.key("nodes").given()
+	each := func(p place, g Program) {
+		if apart {
+			g.Ready.TCP = ""
 		}
-		if other, taken := logs[file]; taken {
-			at.fault("%s is the log of %s already: each process needs one of its own", quoted(file), other)
-			return
+		if other := taken[g.Log.File]; other != "" {
+			p.key("log").key("file").fault("%s is the log of %s already: each process needs one of its own", quoted(g.Log.File), other)
 		}
-		logs[file] = p.keys[0].String()
+		if other := taken[g.Ready.TCP]; other != "" {
+			p.key("ready").key("tcp").warn("%s is that of %s, too: if both run on one node, either is ready once one of them answers",
+				g.Ready.TCP, other)
+		}
+		for _, name := range []string{g.Log.File, g.Ready.TCP} {
+			if name != "" && taken[name] == "" {
+				taken[name] = p.keys[0].String()
+			}
+		}
 	}
 	for i, process := range w.Processes {
-		each(p.key("processes").item(i), process.Log.File)
+		each(p.key("processes").item(i), process.Program)
 	}
 	if len(w.Processes) == 0 {
-		each(p, w.Log.File)
+		each(p, w.Program)
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -44,6 +45,9 @@ func (doc document) check(r *report) {
 	checkChoice(r.top("log", "level"), doc.Log.Level)
 	checkChoice(r.top("log", "format"), doc.Log.Format)
 	doc.HTTP.check(r.top("http"))
+	if slices.Contains(doc.ZooKeeper.Servers, ServerAddress(doc.HTTP.Listen)) {
+		r.top("http", "listen").warn("%s is a ZooKeeper server's address, too: give each a port of its own", doc.HTTP.Listen)
+	}
 	if agent := doc.Fencing.Agent; agent != nil {
 		at := r.top("fencing", "agent")
 		agent.check(at)
@@ -59,7 +63,7 @@ func (doc document) check(r *report) {
 	if p := r.top("services"); doc.Services == nil && !p.given() && !slices.ContainsFunc(doc.Include, isGlob) {
 		p.fault(nothingToRun)
 	}
-	logs, owners := map[string]string{}, map[string]string{}
+	taken, owners, inherited := map[string]string{}, map[string]string{}, map[string][]string{}
 	held := map[Contain]string{} // who wants its processes held so
 	for _, name := range slices.Sorted(maps.Keys(doc.Services)) {
 		p, service := r.top("services", name), doc.Services[name]
@@ -69,9 +73,19 @@ func (doc document) check(r *report) {
 		doc.checkNodes(p, service.Nodes)
 		service.checkProgram(p)
 		service.check(p)
-		service.checkLogs(p, logs)
+		service.checkAlone(p, taken)
+		if r.on == "" && len(service.Command) > 0 && !p.key("command").given() && len(service.Nodes) == 0 {
+			same := fmt.Sprint(service.Command, service.Env, service.EnvFile, service.WorkingDir, service.User)
+			inherited[same] = append(inherited[same], name)
+		}
 		service.checkOwners(p, owners)
 		service.Contain.checkAlike(p.key("contain"), held)
+	}
+	for _, names := range inherited {
+		if len(names) > 1 {
+			r.top("defaults", "command").warn("%s and %s run it with the same settings: if that is not meant, write each its own command",
+				names[0], names[1])
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc.Services)) {
 		doc.Services[name].checkMounts(r.top("services", name), held[ContainPidns])

@@ -53,6 +53,9 @@ func (z ZooKeeper) check(p place) {
 		}
 		seen[server] = i
 	}
+	if len(z.Servers) == 2 {
+		p.key("servers").warn("if these two are the whole ensemble, the loss of either stops all services: use three servers, or one")
+	}
 	if message := rootFault(z.Root); message != "" {
 		p.key("root").fault("%s", message)
 	}

@@ -51,6 +51,9 @@ func TestConfigs(t *testing.T) {
 		{"no such folder", service("working_dir: /no/such"), 0, `services.a.working_dir: "/no/such": no such file or directory (on this machine)`},
 		{"no such env file", service("env_file: /no/such"), 0, "services.a.env_file: /no/such: cannot be read: no such file or directory (on this machine)"},
 		{"no such secret", zookeeper("auth: {scheme: digest, file: /no/such}"), 2, "zookeeper.auth.file: /no/such: no such file or directory"},
+		{"a watchdog that is none", here + "watchdog: {device: /dev/null, mode: required}\n" + sleeps, 0, "watchdog.device: /dev/null is no watchdog: name one such as /dev/watchdog (on this machine)"},
+		{"a number of no user", service("user: 54321"), 0, "services.a.user: no user has the number 54321, so HOME is / (on this machine)"},
+		{"a glob that finds nothing", here + "include: [DIR/*.yml]\n" + sleeps, 0, `include[0]: no file matches "DIR/*.yml"`},
 		{"KILL to stop", service("stop_signal: KILL"), 0, "no program can catch KILL, so it never gets to stop cleanly: write TERM, INT or QUIT"},
 		{"a secret without a colon", zookeeper("auth: {scheme: digest, file: DIR/plain}"), 2, "zookeeper.auth.file: DIR/plain: line 1 is not user:password"},
 		{
