@@ -2,6 +2,8 @@ package election
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -20,6 +22,7 @@ type Lease struct {
 	backed   time.Duration // when the lease ends that ZooKeeper backs; 0: there is none
 	promised time.Duration // how long the others' promises last; 0: there are none
 	ending   bool          // serve was told to end
+	due      time.Duration // when watch looks next; 0: it has not begun
 	over     error         // why it has ended
 	early    bool          // ZooKeeper had forgotten the session by then, although it backed the lease
 	extended func(end time.Duration)
@@ -111,6 +114,10 @@ func (l *Lease) expire(why error, now time.Duration) {
 	if l.over != nil {
 		return
 	}
+	if late := now - l.due; l.due > 0 && late > l.length/3 && errors.Is(why, ErrLeaseEnding) { // it is not ZooKeeper
+		why = fmt.Errorf("this supervisor stood still for %v, as a process that was stopped or a paused machine does: %w",
+			late.Round(time.Second/10), why)
+	}
 	l.over, l.early = why, why == ErrExpired && now < l.backed //nolint:errorlint // another session for ours is no loss of data
 	l.backed, l.promised = 0, 0
 	l.kill(why)
@@ -163,7 +170,8 @@ func (l *Lease) ExtendByPromises(until time.Duration) bool {
 func (l *Lease) watch(ctx context.Context, ending func(left time.Duration)) {
 	warned := false
 	for {
-		left := l.End() - l.now()
+		now := l.now()
+		left := l.End() - now
 		if left <= 0 {
 			l.Expire(ErrLeaseEnding) // P3
 			return
@@ -178,6 +186,9 @@ func (l *Lease) watch(ctx context.Context, ending func(left time.Duration)) {
 			warned = true
 			ending(left)
 		}
+		l.mu.Lock()
+		l.due = now + next
+		l.mu.Unlock()
 		timer := time.NewTimer(next)
 		select {
 		case <-timer.C:

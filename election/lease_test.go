@@ -2,6 +2,7 @@ package election
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -59,6 +60,19 @@ func TestEndedLeaseIsNotRevived(t *testing.T) {
 				t.Errorf("%s: over by %v", name, l.Over())
 			}
 			<-l.Ended()
+		}
+	}
+}
+
+// What a stopped process or a paused machine misses is not ZooKeeper's fault.
+func TestAStandstillIsNotBlamedOnZooKeeper(t *testing.T) {
+	for late, stood := range map[time.Duration]bool{time.Second / 2: false, 8 * time.Second: true} {
+		now := time.Hour
+		l := aLease(&now)
+		l.due, now = l.End(), l.End()+late
+		l.extend(now)
+		if err := l.Over(); !errors.Is(err, ErrLeaseEnding) || strings.Contains(err.Error(), "this supervisor stood still for 8s") != stood {
+			t.Errorf("%v late: %v", late, err)
 		}
 	}
 }
