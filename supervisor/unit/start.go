@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,6 +122,9 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 	}
 	if err := r.cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 		return nil, err
+	}
+	if at := cmp.Or(prog.Ready.TCP, addressOf(prog.Ready.HTTP)); probe.Taken(at) {
+		r.u.log.Warn("another program answers in place of this one, which counts as ready at once", r.named(prog, "address", at)...)
 	}
 	p, err := r.cfg.Tree.Start(ctx, spec)
 	if err != nil {
