@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -173,6 +174,9 @@ func find(name string, g Program) (string, error) {
 		err = errors.New(" is not in PATH")
 	} else if why, ok := errors.AsType[*exec.Error](err); ok && !errors.Is(err, exec.ErrDot) {
 		err = fmt.Errorf(": %w", reason(why.Err))
+		if info, stat := os.Stat(at); errors.Is(why.Err, fs.ErrPermission) && stat == nil && info.Mode()&0o111 == 0 {
+			err = fmt.Errorf("%w: chmod +x %s", err, at)
+		}
 	}
 	if err == nil {
 		err = interpreted(at)

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -170,6 +171,12 @@ func (l *loader) sorted(faults Faults) Faults {
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(slices.Index(l.order, a.File), slices.Index(l.order, b.File)), a.compare(b))
 	})
+	const hidden = `: \u00a0 is a no-break space: type a plain one`
+	for i, f := range faults {
+		if text := f.Key + f.Message; strings.Contains(text, `\u00a0`) && !strings.Contains(text, hidden) {
+			faults[i].Message += hidden
+		}
+	}
 	return slices.Compact(faults)
 }
 

@@ -62,7 +62,7 @@ func (d *decoder) pairs(from spot, p path) map[string]spot {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		d.fault(n, p, "%s where a mapping (key: value) is expected%s", kindOf(n), mappingForm(p))
+		d.fault(n, p, "%s where a mapping (key: value) is expected%s", kindOf(n), mappingForm(n.Value, p))
 		return nil
 	}
 	d.read += len(n.Content) / 2
@@ -149,13 +149,15 @@ func kindOf(n *yaml.Node) string {
 	return "the value " + quoted(n.Value)
 }
 
-// mappingForm shows how a mapping is written, for the keys that are often written otherwise.
-func mappingForm(p path) string {
+// mappingForm shows how a mapping is written, for the keys that are often written otherwise, and in whose place a value stands.
+func mappingForm(value string, p path) string {
 	switch {
 	case len(p) == 0:
 		return ""
 	case len(p) == 2 && p[0] == "services" && means[entry](p[1]):
 		return ": indent it below a service"
+	case len(p) == 2 && p[0] == "services" && noSpace.MatchString(value):
+		return ": write a space after the colon"
 	case len(p) == 2 && p[0] == "services":
 		return ": write {KEY: VALUE}, such as {command: [PROGRAM, ARGUMENT]}"
 	case len(p) == 1 && p[0] == "log":
@@ -169,7 +171,10 @@ func mappingForm(p path) string {
 		"warm": "{promote: {signal: USR1}}", "tls": "{ca_file: FILE}", "capabilities": "{ambient: [CAP_NET_BIND_SERVICE]}",
 		"promote": "{signal: USR1}", "notify": "{exec: [PROGRAM, ARGUMENT]}", "watchdog": "{mode: automatic}",
 	}
-	if form := forms[p[len(p)-1]]; form != "" {
+	policy := slices.Contains(RestartOnFailure.choices(), value)
+	if form := forms[p[len(p)-1]]; form == forms["restart"] && policy {
+		return ": write {policy: " + value + "}"
+	} else if form != "" {
 		return ": write " + form
 	}
 	return ""

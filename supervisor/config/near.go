@@ -20,10 +20,15 @@ var synonyms = map[string]string{
 	"token": "token_file", "ulimits": "limits", "vip": "address", "virtualip": "address", "virtualipaddress": "address",
 	"workdir": "working_dir", "workingdirectory": "working_dir", "zk": "zookeeper",
 
-	"ack": "fence", "cluster": "status", "config": "check", "confirm": "fence", "delete": "forget", "failover": "switchover",
+	"connect": "zk", "disabled": "eligible", "format": "json", "host": "node", "hostname": "node", "lines": "number", "name": "service",
+	"namespace": "root", "output": "json", "prefix": "root", "server": "zk", "servers": "zk", "target": "to", "zookeeper": "zk",
+
+	"ack": "fence", "cordon": "drain", "describe": "status", "disable": "stop", "enable": "start", "evacuate": "drain", "evict": "drain",
+	"freeze": "pause", "get": "status", "takeover": "switchover", "thaw": "resume", "uncordon": "undrain", "unfreeze": "resume",
+	"unpause": "resume", "cluster": "status", "config": "check", "confirm": "fence", "delete": "forget", "failover": "switchover",
 	"info": "status", "kill": "stop", "list": "status", "log": "logs", "ls": "status", "maintenance": "pause", "members": "status",
 	"move": "switchover", "nodes": "status", "promote": "switchover", "ps": "status", "reinit": "reclone", "remove": "forget",
-	"rm": "forget", "show": "status", "standby": "drain", "tail": "logs", "test": "check", "top": "status", "unpause": "resume",
+	"rm": "forget", "show": "status", "standby": "drain", "tail": "logs", "test": "check", "top": "status",
 	"upgrade": "reexec", "validate": "check", "watch": "status",
 }
 
@@ -34,6 +39,9 @@ func DidYouMean(word string, words []string) string {
 	// A key, command or flag.
 	if i := slices.IndexFunc(words, func(w string) bool { return known && strings.TrimPrefix(w, "--") == ours }); i >= 0 {
 		return ` (did you mean "` + words[i] + `"?)`
+	}
+	if key, value, ok := strings.Cut(word, ":"); ok && slices.Contains(words, key) {
+		return ` (did you mean "` + key + ": " + value + `", with a space?)`
 	}
 	best, least := "", min(max(1, len(word)/3)+1, len(word))
 	for _, w := range words {

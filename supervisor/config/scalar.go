@@ -53,6 +53,9 @@ func ReadDuration(word string) (time.Duration, error) {
 		return length, nil
 	}
 	if number, err := strconv.ParseFloat(word, 64); err == nil && !math.IsInf(number, 0) && !math.IsNaN(number) {
+		if number >= 500 { // more seconds are seldom meant
+			return 0, fmt.Errorf("%s has no unit: write %sms for milliseconds, or %[2]ss for seconds", quoted(word), shorten(word))
+		}
 		return 0, fmt.Errorf("%s has no unit: write %ss for seconds", quoted(word), shorten(word))
 	}
 	return 0, fmt.Errorf("%s is not a duration such as 500ms, 1.5s or 2m", quoted(word))

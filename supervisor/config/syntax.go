@@ -19,19 +19,25 @@ func parse(src []byte) (*yaml.Node, *Fault) {
 	if fault := unreadable(src); fault != nil {
 		return nil, fault
 	}
+	if line := section(src); line > 0 {
+		return nil, &Fault{
+			Line: line, Column: 1,
+			Message: "not YAML, but INI, TOML or a unit file. `understudy import UNIT` prints the config of a systemd unit",
+		}
+	}
 	docs, err := documents(src)
 	if err != nil {
-		if line := section(src); line > 0 {
-			return nil, &Fault{
-				Line: line, Column: 1,
-				Message: "not YAML, but INI, TOML or a unit file. `understudy import UNIT` prints the config of a systemd unit",
-			}
-		}
 		line, said := whereSaid(err)
 		line = faultyLine(src, line)
 		blank, text := indentation(src, line)
 		if tab := bytes.IndexByte(blank, '\t'); tab >= 0 {
 			return nil, &Fault{Line: line, Column: tab + 1, Message: "not YAML: a tab: indent with spaces"}
+		}
+		for _, n := range []int{line, line - 1} { // which the parser may take for a part of the next one
+			blank, text := indentation(src, n)
+			if m := noSpace.FindSubmatch(text); m != nil && (means[entry](string(m[1])) || means[document](string(m[1]))) {
+				return nil, &Fault{Line: n, Column: len(blank) + 1, Message: fmt.Sprintf("not YAML: write a space after %s:", m[1])}
+			}
 		}
 		column := 1 // of a line that is blank
 		if len(text) > 0 {
@@ -89,7 +95,7 @@ func unreadable(src []byte) *Fault {
 	return nil
 }
 
-var sections = regexp.MustCompile(`^\[[A-Za-z][\w. -]*\]\s*$`)
+var sections = regexp.MustCompile(`^\[[A-Za-z][\w.: -]*\]\s*$`)
 
 // section is the line of a file's first text, if that is the head of a section: there are none in YAML.
 func section(src []byte) int {
@@ -116,6 +122,7 @@ var parserWords = map[string]string{
 
 var (
 	noAnchor = regexp.MustCompile(`^unknown anchor '(.+)' referenced$`)
+	noSpace  = regexp.MustCompile(`^([a-z_]+):[^\s/]`)
 	noValue  = regexp.MustCompile("(?:^|[:,[{-])[ \t]*([@`%])") // what no value may begin with
 )
 

@@ -247,7 +247,7 @@ func plausibleServer(text string) error {
 		return fmt.Errorf("%s: write each server as an item of its own", quoted(text))
 	case strings.HasPrefix(text, "-"):
 		return fmt.Errorf("%s is a flag, and no server", quoted(text))
-	case strings.Contains(text, " "):
+	case strings.ContainsAny(text, " ;|"):
 		return fmt.Errorf("%s: commas separate servers", quoted(text))
 	case !isPrintable(text) || strings.ContainsAny(text, "\t@?#\\\"'"):
 		return fmt.Errorf("%s contains a character that is part of no host name", quoted(text))
