@@ -27,6 +27,9 @@ func Open(ctx context.Context, cfg election.Config) (*Cluster, error) {
 	return &Cluster{znodes{conn, cfg.Root, election.ACL(cfg)}, cfg.Auth}, nil
 }
 
+// Where is what the cluster is below.
+func (c *Cluster) Where() string { return c.root + " on " + c.conn.Server() }
+
 // Close ends the connection.
 func (c *Cluster) Close() { c.conn.Close() }
 
@@ -39,11 +42,17 @@ type UnknownError struct {
 	Known      []string
 }
 
+const mostNamed = 10 // of the names that there are
+
 func (e *UnknownError) Error() string {
 	if len(e.Known) == 0 {
 		return fmt.Sprintf("no %s %q: there is none yet", e.Kind, e.Name)
 	}
-	return fmt.Sprintf("no %s %q; there is: %s", e.Kind, e.Name, strings.Join(e.Known, ", "))
+	known := e.Known
+	if more := len(known) - mostNamed; more > 0 {
+		known = append(slices.Clone(known[:mostNamed]), fmt.Sprint(more, " more"))
+	}
+	return fmt.Sprintf("no %s %q; there is: %s", e.Kind, e.Name, strings.Join(known, ", "))
 }
 
 // Is makes it ErrUnknown.

@@ -109,6 +109,10 @@ func TestUnknownNamesAreErrorsThatTellWhatThereIs(t *testing.T) {
 	_, confirm := b.c.Confirm(ctx, "bd", "one", Confirming{By: "me@op"})
 	_, pause := b.c.Pause(ctx, "bd", true, "me", "")
 	_, switchover := b.c.Switchover(ctx, SwitchoverRequest{Service: "bd"})
+	many := UnknownError{"service", "x", strings.Split("abcdefghijkl", "")}
+	if got, want := many.Error(), `no service "x"; there is: a, b, c, d, e, f, g, h, i, j, 2 more`; got != want {
+		t.Errorf("of many: %s", got)
+	}
 	for what, err := range map[string]error{
 		"status": status, "history": history, "confirm": confirm, "pause": pause, "switchover": switchover,
 		"restart": b.c.Restart(ctx, "bd", "me"), "reload": b.c.Reload(ctx, "bd", "me"),

@@ -41,6 +41,9 @@ func (s *Status) miss(known []GoneNode, asked bool) {
 			}
 			could = true
 			v.Gone = append(v.Gone, g.Node)
+			if g.Stopped {
+				v.Halted++
+			}
 			if v.bare() {
 				g.Bare++
 			}
@@ -69,12 +72,16 @@ func (g GoneNode) Words(now time.Time) string {
 	return fmt.Sprintf("%s: %d services have no standby.", words, g.Bare)
 }
 
-// areGone says of nodes that they are.
-func areGone(nodes []string) string {
-	if len(nodes) == 1 {
-		return nodes[0] + " is gone"
+// areGone says of the nodes that they are, or that nothing is wrong with them.
+func (s ServiceStatus) areGone() string {
+	be, how := "are", "gone"
+	if len(s.Gone) == 1 {
+		be = "is"
 	}
-	return strings.Join(nodes, ", ") + " are gone"
+	if s.Halted == len(s.Gone) {
+		how = "stopped"
+	}
+	return strings.Join(s.Gone, ", ") + " " + be + " " + how
 }
 
 // Forget is the command that takes it off the lists; empty: that is refused, or a client has chosen its name.

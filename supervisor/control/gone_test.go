@@ -64,8 +64,10 @@ func TestALostNodeIsListedUntilItIsForgotten(t *testing.T) {
 	n = b.session()
 	n.del(election.KnownDir(root) + "/b")
 	n.put(election.KnownDir(root)+"/b", election.Known{Node: "b", Services: []string{"db", "web"}, Stopped: true}, 0)
-	if g := b.status().Gone[0]; g.Words(*g.Seen) != "b is gone, stopped 0s ago: 2 services have no standby." {
-		t.Errorf("it was stopped: %s", g.Words(*g.Seen))
+	s = b.status()
+	if g := s.Gone[0]; g.Words(*g.Seen) != "b is gone, stopped 0s ago: 2 services have no standby." ||
+		s.Services[0].Problems[0].What != "No standby: a failure of a would stop it. b is stopped." {
+		t.Errorf("it was stopped: %s, %+v", g.Words(*g.Seen), s.Services[0].Problems)
 	}
 	n.del(election.KnownDir(root) + "/b")
 	n.put(election.KnownDir(root)+"/b", election.Known{Node: "b", Services: []string{"db", "web"}}, 0)

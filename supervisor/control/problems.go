@@ -160,7 +160,7 @@ func whole(v ServiceStatus, now time.Time) (problems []Problem) {
 			"On its hosts, systemctl status understudy shows whether it runs, and why not. If no config has the service any more:",
 			remedy("understudy forget", "", v.Service))
 	case !able && !v.Paused && len(v.Gone) > 0:
-		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. %s.", v.Active, areGone(v.Gone)), "", Remedy{})
+		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. %s.", v.Active, v.areGone()), "", Remedy{})
 	case !able && !v.Paused && len(v.Members) > 1:
 		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. None of the other nodes can take it now.", v.Active),
 			"", Remedy{})

@@ -35,6 +35,7 @@ type ServiceStatus struct {
 	Fencing *FencingStatus `json:"fencing"`
 	Members []MemberStatus `json:"members"`
 	Gone    []string       `json:"-"` // nodes that could run it, and are not connected
+	Halted  int            `json:"-"` // how many of these an operator has stopped
 	// Failsafe names the nodes by whose promises the active one would go on, should ZooKeeper be gone; none: it would not.
 	Failsafe []string `json:"failsafe,omitempty"`
 	// Files groups its nodes by the config files that they run, the largest group first; none: they are the same.
@@ -148,7 +149,7 @@ func (c *Cluster) Status(ctx context.Context, asked ...string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Services: make([]ServiceStatus, len(names)), Where: c.root + " on " + c.conn.Server()}
+	s := Status{Services: make([]ServiceStatus, len(names)), Where: c.Where()}
 	var known []GoneNode
 	err = all(len(names)+3, func(i int) (err error) {
 		switch i {
