@@ -27,7 +27,12 @@ func explainCommand(operations string) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()
-			found, sure := explained(operations, strings.Join(args, " "))
+			text := strings.Join(args, " ")
+			found, sure := explained(operations, text)
+			if !sure && logged.MatchString(text) {
+				return errors.New("this line is not in docs/operations.md, which has all lines of WARN and ERROR: " +
+					"one of INFO tells what is done, and needs nothing")
+			}
 			if len(found) == 0 {
 				return errors.New("no row of docs/operations.md fits these words: give more of the line, or see `understudy status`; " +
 					"flags and columns are explained by `--help` of their command")
@@ -66,6 +71,7 @@ func explainCommand(operations string) *cobra.Command {
 type explanation struct{ what, head, means, do string }
 
 var (
+	logged     = regexp.MustCompile(`\[(TRACE|DEBUG|INFO) *\]|: \w+=|"@message"`) // what lines of a log look like
 	tableCells = regexp.MustCompile(` *\| *`)
 	links      = regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`)
 	// examples are what stands in a row for a node, a time or other words at the beginning or the end of a line.

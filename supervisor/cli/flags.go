@@ -44,10 +44,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage("%w%s (see `%s --help`)", err, nearFlag(cmd, err), cmd.CommandPath())
 }
 
-// noEmptyFlag refuses an empty name: it is that of a variable which is not set, and would mean any node, or this one.
+// noEmptyFlag refuses an empty name or path: it is that of a variable which is not set, and would mean any node, or this one.
 func noEmptyFlag(cmd *cobra.Command, _ []string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if slices.Contains([]string{"to", "node", "service"}, f.Name) && f.Value.String() == "" {
+		if slices.Contains([]string{"to", "node", "service", "root", "config"}, f.Name) && f.Value.String() == "" {
 			err = usage("--%s is empty: give it a value, or leave it out", f.Name)
 		}
 	})

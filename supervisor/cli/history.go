@@ -51,8 +51,8 @@ func historyCommand() *cobra.Command {
 				if v.json {
 					return writeJSON(os.Stdout, map[string]any{"activations": entries})
 				}
-				if len(entries) == 0 && all > 0 {
-					_, err := fmt.Println(unmatched(all))
+				if len(entries) == 0 {
+					_, err := fmt.Println(unmatched(all, c.Where()))
 					return err
 				}
 				return writeHistory(os.Stdout, screenOf(os.Stdout), entries, time.Now(), len(args) == 0)
@@ -73,9 +73,12 @@ func endedBefore(a control.HistoryEntry, at time.Time) bool {
 	return !a.Active && ended != nil && ended.Before(at)
 }
 
-// unmatched says that the activations that are kept are others than those that were asked for.
-func unmatched(kept int) string {
-	if kept == 1 {
+// unmatched says that no activations are kept, or others than those that were asked for.
+func unmatched(kept int, where string) string {
+	switch kept {
+	case 0:
+		return "Nothing has been active yet below " + where + "."
+	case 1:
 		return "The last activation does not match."
 	}
 	return fmt.Sprintf("None of the last %d activations matches.", kept)
@@ -83,10 +86,6 @@ func unmatched(kept int) string {
 
 // writeHistory prints the table.
 func writeHistory(w io.Writer, to screen, entries []control.HistoryEntry, now time.Time, services bool) error {
-	if len(entries) == 0 {
-		_, err := fmt.Fprintln(w, "Nothing has been active yet.")
-		return err
-	}
 	columns := []column{
 		{head: "WHEN"}, {head: "SERVICE", shrinks: true}, {head: "NODE", shrinks: true}, {head: "LASTED", right: true},
 		{head: "GAP", right: true}, {head: "STARTUP", right: true}, {head: "ENDED", wraps: true}, {head: "PROOF", wraps: true},

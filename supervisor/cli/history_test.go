@@ -81,8 +81,8 @@ func TestHistoryShowsABoundedGapAndAnOverlap(t *testing.T) {
 }
 
 func TestWhereNoActivationMatchesTheirNumberIsSaid(t *testing.T) {
-	for kept, want := range map[int]string{1: "The last activation does not match.", 4: "None of the last 4 activations matches."} {
-		if got := unmatched(kept); got != want {
+	for kept, want := range map[int]string{0: "Nothing has been active yet below /r on zk:1.", 1: "The last activation does not match.", 4: "None of the last 4 activations matches."} {
+		if got := unmatched(kept, "/r on zk:1"); got != want {
 			t.Errorf("%d: %s", kept, got)
 		}
 	}

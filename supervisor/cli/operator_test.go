@@ -90,6 +90,16 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"run --zk " + zk + " --node= -- sleep 1", 2, "--node is empty: give it a value, or leave it out"},
 		{"run --zk " + zk + " --agent-listen :1 -- sleep 1", 2, "takes --agent-secret"},
 		{"run --zk " + zk + " --agent-secret /no/such --agent-listen here -- sleep 1", 2, `--agent-listen: "here" is not host:port`},
+		{"status --root= --zk " + zk, 2, "--root is empty: give it a value, or leave it out"},
+		{"status -zk " + zk, 2, `unknown shorthand flag: 'z' in -zk (did you mean "--zk"?)`},
+		{"status --server " + zk, 2, `unknown flag: --server (did you mean "--zk"?)`},
+		{"status --output json --zk " + zk, 2, `(did you mean "--json"?)`},
+		{"status --zk a;b", 2, `--zk: "a;b": commas separate servers`},
+		{"cordon db-1", 2, `unknown command "cordon" (did you mean "drain"?)`},
+		{"enable db", 2, `unknown command "enable" (did you mean "start"?)`},
+		{"drain db-1 --root /wrong --zk " + zk, 1, "nothing of Understudy is below /wrong on " + zk + " (is --root right?)"},
+		{"explain program started: service=web pid=7", 1, "this line is not in docs/operations.md"},
+		{"explain [INFO] understudy: ready after a takeover", 1, "one of INFO tells what is done, and needs nothing"},
 		{"run --config /no/such --agent-secret /no/such", 2, "goes with a COMMAND"},
 		{"run --zk " + zk + " --agent-secret /no/such --agent-listen :1 -- sleep 1", 2, "--agent-secret: /no/such: no such file or directory (openssl rand -hex 32 > /no/such makes one"},
 		{"pause db --all --zk " + zk, 2, "give a service or --all, not both"},
@@ -126,6 +136,21 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: code %d, out %q, err %q; want %d, %q", c.line, code, out, errs, c.code, c.want)
 		}
+	}
+}
+
+// A wrong root is seen in what is not there.
+func TestNothingIsToldWithItsPlace(t *testing.T) {
+	zk := emptyCluster(t)
+	for _, line := range []string{"history", "pause --all", "resume --all", "status"} {
+		code, out, errs := says(t, append(strings.Fields(line), "--root", "/wrong", "--zk", zk)...)
+		if code != 0 || !strings.Contains(out, "below /wrong on "+zk+".") || errs != "" {
+			t.Errorf("%s: %d, %q, %q", line, code, out, errs)
+		}
+	}
+	code, _, errs := says(t, "run", "--zk", zk, "--", "sleep 100")
+	if want := `"sleep 100" is taken for the name of one program: leave the quotes off, as in -- sleep 100`; code != 2 || !strings.Contains(errs, want) {
+		t.Errorf("a quoted command: %d, %q", code, errs)
 	}
 }
 

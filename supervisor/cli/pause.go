@@ -61,7 +61,7 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 					return err
 				}
 				if len(names) == 0 && !v.json {
-					fmt.Println("Nothing to do: there is no service.")
+					fmt.Println("Nothing to do: there is no service below " + c.Where() + ".")
 				}
 				outcome := []paused{}
 				var refused []error // the others are paused all the same

@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,10 +173,11 @@ func subcommand(cmd *cobra.Command, args []string) error {
 // nearFlag tells which flag may have been meant by one that does not exist.
 func nearFlag(cmd *cobra.Command, err error) string {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok || len(unknown.GetSpecifiedName()) < 2 {
+	if !ok {
 		return ""
 	}
-	if unknown.GetSpecifiedName() == "at" {
+	name := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // as in -zk
+	if name == "at" {
 		return fmt.Sprintf(": to have it done later, systemd-run --on-calendar='2026-12-31 02:00' %s ...", cmd.CommandPath())
 	}
 	var all []string
@@ -184,7 +186,7 @@ func nearFlag(cmd *cobra.Command, err error) string {
 			all = append(all, "--"+f.Name)
 		}
 	})
-	return config.DidYouMean("--"+unknown.GetSpecifiedName(), all)
+	return config.DidYouMean("--"+name, all)
 }
 
 // fold breaks the texts of a command, and of those below it, into lines that any terminal holds.
@@ -213,8 +215,8 @@ func takes(least, most int, what string) cobra.PositionalArgs {
 		}
 		for _, flag := range []string{"to", "node"} {
 			if most == 1 && len(args) == 2 && cmd.Flags().Lookup(flag) != nil {
-				return usage("%s takes %s: name a node with --%s, as in `%s %s --%[3]s %[6]s`", cmd.Name(), what, flag, cmd.CommandPath(),
-					printable.Word(args[0]), printable.Word(args[1]))
+				return usage("%s takes %s: if %s is a node, write `%s %s --%s %[3]s`", cmd.Name(), what, printable.Word(args[1]),
+					cmd.CommandPath(), printable.Word(args[0]), flag)
 			}
 		}
 		return usage("%s takes %s (see `%s --help`)", cmd.Name(), what, cmd.CommandPath())

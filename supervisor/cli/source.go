@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -204,6 +205,9 @@ func crowded(r config.LoadResult) (warnings config.Faults) {
 func (f *runFlags) single(args []string) (loaded, error) {
 	if ext := filepath.Ext(args[0]); len(args) == 1 && (ext == ".yaml" || ext == ".yml") {
 		return loaded{}, usage("%s is no program: `understudy run --config %[1]s` runs the services of a config", args[0])
+	}
+	if _, err := exec.LookPath(args[0]); err != nil && len(args) == 1 && strings.Contains(args[0], " ") {
+		return loaded{}, usage("%q is taken for the name of one program: leave the quotes off, as in -- %[1]s", args[0])
 	}
 	if f.cluster.ZK == "" {
 		return loaded{}, usage("--zk is missing: give host:port[,host:port...], or set UNDERSTUDY_ZK")

@@ -21,7 +21,8 @@ func checkStatus(w io.Writer, s control.Status, now time.Time) error {
 		worst = control.Down
 	}
 	var text strings.Builder
-	var alone []string
+	var alone, order []string
+	alike := map[string][]string{}
 	for _, v := range s.Services {
 		verdict, words := v.Judge()
 		worst = max(worst, verdict)
@@ -30,7 +31,19 @@ func checkStatus(w io.Writer, s control.Status, now time.Time) error {
 			// The loss of one node can be that of the standby of all services.
 			alone = append(alone, v.Service)
 		case verdict > control.Done || len(s.Services) == 1:
-			fmt.Fprintln(&text, printable.Text(v.Service+": "+words))
+			if alike[words] == nil {
+				order = append(order, words)
+			}
+			alike[words] = append(alike[words], v.Service)
+		}
+	}
+	for _, words := range order {
+		names := alike[words]
+		if len(names) > mostNamed {
+			names = []string{firstOf(names)}
+		}
+		for _, name := range names {
+			fmt.Fprintln(&text, printable.Text(name+": "+words))
 		}
 	}
 	if len(alone) > 0 {

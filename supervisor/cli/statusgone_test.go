@@ -86,6 +86,7 @@ func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
 		{[]control.ServiceStatus{well, paused}, 6, "well: active on n1, paused: Automatic takeovers are off (paused by me).\n2 services: 1 paused, 1 active and ok.\n"},
 		{[]control.ServiceStatus{paused, ill, well}, 4, "n1 is unhealthy, exit code 1."},
 		{[]control.ServiceStatus{down, ill, paused}, 5, "well: DOWN: no supervisor that has this service in its config is connected.\n"},
+		{slices.Repeat([]control.ServiceStatus{down}, 7), 5, "well, well, well, well, well and 2 more: DOWN: no supervisor that"},
 		{[]control.ServiceStatus{drained}, 6, "well: active on n1, which is drained by me\n"},
 		{[]control.ServiceStatus{paused, drained}, 6, "2 services: 2 paused or drained."},
 		{[]control.ServiceStatus{beside}, 7, "well: active on n1, ok: No standby: a failure of n1 would stop it. None of the other nodes can take it now.\n"},

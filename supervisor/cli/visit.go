@@ -59,6 +59,8 @@ func otherKind(ctx context.Context, c *control.Cluster, err error) error {
 	}
 	s, _ := c.Status(ctx) // an empty one adds nothing
 	switch name := unknown.Name; {
+	case s.Where != "" && len(s.Services)+len(s.Nodes) == 0:
+		return fmt.Errorf("%w; nothing of Understudy is below %s (is --root right?)", err, s.Where)
 	case unknown.Kind == "node" && slices.ContainsFunc(s.Services, func(v control.ServiceStatus) bool { return v.Service == name }):
 		return fmt.Errorf("%w; %s is a service: `understudy stop %[2]s` stops it, and `understudy switchover %[2]s` moves it", err, name)
 	case unknown.Kind == "service" && slices.Contains(s.NodeNames(), name):
