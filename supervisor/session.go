@@ -48,7 +48,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 		switch {
 		case errors.Is(err, errUnresumed):
 			return err
-		case errors.Is(err, service.ErrUndead) && ctx.Err() != nil:
+		case errors.Is(err, service.ErrUnproved) && ctx.Err() != nil:
 			return err
 		case ctx.Err() != nil, s.roster.done():
 			return nil
@@ -136,7 +136,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	}
 	s.finishPrevious()
 	if err := s.guard.Finish(epoch); err != nil { // P2: the guardians know of a tree that has not ended
-		return fmt.Errorf("%w: %w", service.ErrUndead, err)
+		return fmt.Errorf("%w: %w", service.ErrUnproved, err)
 	}
 	return nil
 }

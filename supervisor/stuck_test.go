@@ -54,7 +54,7 @@ func TestATreeThatIsNotProvedDeadIsInAnUpgradesWay(t *testing.T) {
 			close(leave)
 			return <-served
 		})
-		if !errors.Is(err, service.ErrUndead) {
+		if !errors.Is(err, service.ErrUnproved) {
 			t.Errorf("it is dead: %v", err)
 		}
 		e.Wait()

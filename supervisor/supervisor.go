@@ -264,7 +264,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	}
 	for _, v := range s.roster.services {
 		if err == nil {
-			err = v.Undead() // the undead belong to an earlier session: this one was closed
+			err = v.Unproved() // the unproved trees belong to an earlier session: this one was closed
 		}
 	}
 	for _, v := range s.roster.services {

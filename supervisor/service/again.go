@@ -63,7 +63,7 @@ func (c *copyHere) unsure() string {
 // compareAgain reports Behind if another copy is newer, or may be.
 func (p *promotion) compareAgain(ctx context.Context, t *term) role.Event {
 	v := t.v
-	if !v.copy.compared() || !p.fenced {
+	if !v.copy.compared() || !p.mustCompareAgain {
 		return role.Event{Kind: role.Armed}
 	}
 	asked := again{token: t.claim.Token, verdict: make(chan copies.Verdict, 1)}

@@ -37,7 +37,7 @@ func TestWhoHasFencedComparesTheCopiesOnceMore(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
 			h := v.testStay(t.Context(), Session{}, nil)
-			h.term.claim, h.term.promotion.fenced = &election.Claim{Token: 7}, c.fenced
+			h.term.claim, h.term.promotion.mustCompareAgain = &election.Claim{Token: 7}, c.fenced
 			if c.verdict != nil {
 				time.AfterFunc(time.Second, func() {
 					v.copy.answer(6, copies.Verdict{Node: "a"}) // to another term
@@ -60,7 +60,7 @@ func TestATermThatHasNotTakenItsCopyLeavesItRunning(t *testing.T) {
 		v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, func(n *LocalNode) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
 		sess, tree := &election.Session{}, &endingTree{}
 		h := v.testStay(t.Context(), Session{Session: sess, Gate: gateOf(sess)}, tree)
-		h.term.claim, h.term.promotion.spares = &election.Claim{Token: 7}, spares
+		h.term.claim, h.term.promotion.copyNotTaken = &election.Claim{Token: 7}, spares
 		if got := h.Prove(context.Background()); got.Kind != role.Proved || (tree.ended > 0) == spares {
 			t.Errorf("it spares the copy: %v: %v, the tree was ended %d times (%s)", spares, got.Kind, tree.ended, log.String())
 		}

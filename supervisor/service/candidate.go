@@ -71,7 +71,7 @@ func (t *stay) Joined(ctx context.Context) {
 		})
 		unsaid = t.s.Self.SayAt(v.name, v.copy.at)
 	}
-	if owed := v.history.takeOwed(); owed != nil {
+	if owed := v.history.takeUnwritten(); owed != nil {
 		wg.Go(func() { v.history.correct(watching, cand, *owed) })
 	}
 	t.candidacy.parted = func() {
@@ -205,7 +205,7 @@ func (t *stay) BackOff(ctx context.Context) role.Event {
 	lonely, stop := v.copy.watchVacancy()
 	defer stop()
 	settled := make(chan struct{})
-	if v.state.Settle {
+	if v.state.BackOffUntilProof {
 		wg.Go(func() {
 			if t.candidacy.cand.Crumb.Settled(waiting) == nil {
 				close(settled)
@@ -290,8 +290,8 @@ func (t *stay) Prepare(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Prepared}
 }
 
-// Treed registers the tree, with a function that ends its candidacy or term: the node that holds the lock may ask for the tree's death.
-func (t *stay) Treed(end context.CancelCauseFunc) {
+// TreeMade registers the tree, with a function that ends its candidacy or term: the node that holds the lock may ask for the tree's death.
+func (t *stay) TreeMade(end context.CancelCauseFunc) {
 	t.candidacy.end = end
 	t.v.trees.add(&OwnTree{
 		ID: idOf(t.candidacy.tree), tree: t.candidacy.tree, end: end, owed: t.v.unit.Owed, promoteTree: t.term.promotion.promoteTree,
@@ -303,7 +303,7 @@ func (t *stay) Discard(ctx context.Context) role.Event {
 	if t.v.copy != nil && !t.candidacy.cand.Unsure() {
 		return role.Event{Kind: role.Proved}
 	}
-	t.term.promotion.hold(ctx, &t.term)
+	t.term.promotion.blockStarts(ctx, &t.term)
 	e := t.term.killUntilProved(ctx)
 	if e.Kind == role.Proved {
 		t.v.copy.free()

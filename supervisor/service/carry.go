@@ -131,7 +131,7 @@ func (t *stay) goesOn(claim *election.Claim, c *CarriedTerm) {
 
 // carried is the entry of a term that was handed over. Until the term goes on, nobody sees when its programs end.
 func (e *entry) carried(c *CarriedTerm) {
-	e.Activation, e.left = c.Entry, c.Seen
+	e.Activation, e.endSeen = c.Entry, c.Seen
 	e.Entry = c.Name
 }
 

@@ -158,7 +158,7 @@ func TestTheEndOfATermThatDoesNotGoOnIsBounded(t *testing.T) {
 	e.carried(&CarriedTerm{Entry: election.Activation{Token: 7}, Name: "entry-1", Seen: seen})
 	h.noteEnd(&e, election.LeaseEnding)
 	h.noteProved(&e)
-	switch is := h.owed.entry; {
+	switch is := h.unwritten.entry; {
 	case is.Entry != "entry-1" || is.EndMin == nil || is.EndMax == nil:
 		t.Fatalf("%+v", is)
 	case !is.EndMin.Equal(seen) || time.Since(*is.EndMax) > time.Minute || is.EndMax.Sub(seen) < 3*time.Second:
@@ -171,7 +171,7 @@ func TestAPromotedCopyIsNotPromotedAgain(t *testing.T) {
 	v := made(t, Conf{Service: config.Service{Warm: &config.Warm{}, Replicated: &config.Replicated{}}}, nil)
 	run := &unit.CarriedRun{}
 	var p promotion
-	if cfg := p.promotes(&term{candidacy: &candidacy{v: v}}, unit.RunConfig{Adopt: run}); cfg.Promote != nil || cfg.Attend == nil || cfg.Adopt != run {
+	if cfg := p.withPromotion(&term{candidacy: &candidacy{v: v}}, unit.RunConfig{Adopt: run}); cfg.Promote != nil || cfg.Attend == nil || cfg.Adopt != run {
 		t.Errorf("%+v", cfg)
 	}
 }

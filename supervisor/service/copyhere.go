@@ -104,13 +104,13 @@ func (c *copyHere) cold() (why string, starting bool) {
 	return cmp.Or(c.Shown().Why, "its program does not stand by"), starting
 }
 
-// bars reports also whether this node leaves the lock to others until its warm program is ready: nothing would be so sooner. One that does
-// not run at all is started once this node has the lock, if no other one takes that.
-func (c *copyHere) bars(bar role.Bar, why string) (role.Bar, string) {
-	if cold, starting := c.cold(); bar == role.NoBar && starting {
-		return role.Unfit, cold
+// obstacle adds that this node leaves the lock to others until its warm program is ready: nothing would be so sooner. One that does not run
+// at all is started once this node has the lock, if no other one takes that.
+func (c *copyHere) obstacle(obstacle role.Obstacle, why string) (role.Obstacle, string) {
+	if cold, starting := c.cold(); obstacle == role.NoObstacle && starting {
+		return role.CannotStart, cold
 	}
-	return bar, why
+	return obstacle, why
 }
 
 // unfit is why this node is no good target; "": as far as the copy goes it is one.
@@ -123,10 +123,10 @@ func (c *copyHere) unfit() string {
 }
 
 // halt has a warm program not run at all where it may not be promoted before an operator, or the config, allows it.
-func (c *copyHere) halt(bar role.Bar, stopped bool, why string) {
+func (c *copyHere) halt(obstacle role.Obstacle, stopped bool, why string) {
 	switch {
-	case c == nil, !c.warm, bar == role.Unasked:
-	case stopped, bar == role.Drained, bar == role.Ineligible:
+	case c == nil, !c.warm, obstacle == role.OrdersUnknown:
+	case stopped, obstacle == role.Drained, obstacle == role.Ineligible:
 		c.Halt(why)
 	default:
 		c.Halt("")
@@ -219,8 +219,8 @@ func (c *copyHere) noteVerdict(now verdictOf) bool {
 	return was != now
 }
 
-// leaves decides whether this node leaves a free lock to another one's copy for now, because of the copies' data.
-func (c *candidacy) leaves() bool {
+// leavesToOtherCopy decides whether this node leaves a free lock to another one's copy for now, because of the copies' data.
+func (c *candidacy) leavesToOtherCopy() bool {
 	v := c.v
 	c.beside = true // unless the newest comparison says otherwise
 	if c.opening.Ours() {

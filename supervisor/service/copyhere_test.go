@@ -28,7 +28,7 @@ func TestAForcedChoiceThatWasTakenBackIsNotFollowed(t *testing.T) {
 		v := &Service{node: &LocalNode{Self: election.Node{Node: "a"}}, log: hclog.NewNullLogger(), copy: &copyHere{}, inbox: &inbox{intents: intents{node: "a", news: newNews()}}}
 		v.inbox.intents.learn(election.Intents{Control: election.Control{Switchover: c.order}})
 		v.copy.noteVerdict(verdictOf{Verdict: copies.Verdict{Node: "a", Forced: true}, vacancy: 7})
-		if got := (&candidacy{v: v}).leaves(); got != c.leaves {
+		if got := (&candidacy{v: v}).leavesToOtherCopy(); got != c.leaves {
 			t.Errorf("%s: it leaves the lock: %v", name, got)
 		}
 	}
@@ -39,7 +39,7 @@ func TestItIsKnownWhetherTheCopiesWereComparedBesideABreadcrumb(t *testing.T) {
 	for _, beside := range []bool{false, true} {
 		v := &Service{node: &LocalNode{Self: election.Node{Node: "a"}}, log: hclog.NewNullLogger(), copy: &copyHere{}}
 		v.copy.noteVerdict(verdictOf{Verdict: copies.Verdict{Node: "a"}, vacancy: 7, beside: beside})
-		if c := (&candidacy{v: v}); c.leaves() || c.beside != beside {
+		if c := (&candidacy{v: v}); c.leavesToOtherCopy() || c.beside != beside {
 			t.Errorf("%v, want %v", c.beside, beside)
 		}
 	}
@@ -62,7 +62,7 @@ func TestTheNewestReasonForNoPromotionIsLoggedInTheEnd(t *testing.T) {
 // P1 of the data: a primary that has failed again is no follower of anybody. What is started anew is compared with the other copies first.
 func TestAPrimaryThatHasFailedIsNotStartedWithoutAComparison(t *testing.T) {
 	s := newStay(t.Context(), &Service{copy: &copyHere{}}, Session{})
-	cfg := s.term.promotion.promotes(&s.term, unit.RunConfig{MayStart: func() error { return nil }})
+	cfg := s.term.promotion.withPromotion(&s.term, unit.RunConfig{MayStart: func() error { return nil }})
 	if err := cfg.MayStart(); !errors.Is(err, errNoCopy) || cfg.Promote != nil {
 		t.Errorf("may be started: %v; is promoted then: %v", err, cfg.Promote != nil)
 	}

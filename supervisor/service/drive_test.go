@@ -59,19 +59,19 @@ func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
 				}
 			}}
 			h.candidacy.tree = tree
-			h.run = func() role.Event { return role.Event{Kind: role.Settled} }
+			h.run = func() role.Event { return role.Event{Kind: role.Undone} }
 			s2 := role.Drive(t.Context(), v.state, h)
-			if len(broken) != 1 || !strings.Contains(broken[0].Error(), "Settled is not expected in Running") {
+			if len(broken) != 1 || !strings.Contains(broken[0].Error(), "Undone is not expected in Running") {
 				t.Errorf("%s: told %v", name, broken)
 			}
 			if text := log.String(); !strings.Contains(text, "[ERROR] internal error (please report)") || !strings.Contains(text, "to=stopping reason=\"lease ending\"") {
 				t.Errorf("%s: logged %s", name, text)
 			}
-			if tree.ended == 0 || (released == 1) != (err == nil) || s2.Undead != (err != nil) || s2.Cause != role.LeaseEnding {
+			if tree.ended == 0 || (released == 1) != (err == nil) || s2.TreeUnproved != (err != nil) || s2.Cause != role.LeaseEnding {
 				t.Errorf("%s: ended %d times, released %d times: %+v", name, tree.ended, released, s2)
 			}
-			if v.Undead() == nil != (err == nil) {
-				t.Errorf("%s: %v", name, v.Undead())
+			if v.Unproved() == nil != (err == nil) {
+				t.Errorf("%s: %v", name, v.Unproved())
 			}
 		})
 	}

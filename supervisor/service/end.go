@@ -25,10 +25,10 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 	t.term.closeRun()
 	v.history.noteEnd(&t.term.entry, t.term.endReason())
 	switch {
-	case t.term.promotion.spares: // the breadcrumb may name the tree until Release: who fences it ends a follower
+	case t.term.promotion.copyNotTaken: // the breadcrumb may name the tree until Release: who fences it ends a follower
 		t.term.noteDead()
-	case !t.term.promotion.returned(ctx, &t.term):
-		t.term.promotion.hold(ctx, &t.term)
+	case !t.term.promotion.returnCopy(ctx, &t.term):
+		t.term.promotion.blockStarts(ctx, &t.term)
 		if e := t.term.killUntilProved(ctx); e.Kind != role.Proved {
 			return e // P2: keep the lock while a process may be alive
 		}
@@ -38,7 +38,7 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 	}
 	v.history.noteProved(&t.term.entry)
 	if v.finished != nil {
-		v.history.owed.entry.Exit = unit.Describe(*v.finished)
+		v.history.unwritten.entry.Exit = unit.Describe(*v.finished)
 	}
 	if v.conf.Once && v.state.Cause == role.StopAsked && t.term.run.first != nil {
 		status := unit.ExitOf(t.term.run.first)
@@ -62,7 +62,7 @@ func (t *term) killUntilProved(ctx context.Context) role.Event {
 			case <-bounded.Done():
 			}
 		}()
-		err := errors.Join(t.promotion.end(bounded), t.tree.End(bounded))
+		err := errors.Join(t.promotion.endPromoteTree(bounded), t.tree.End(bounded))
 		if err != nil {
 			wait.For(bounded, proofPause) // the attempt may have failed at once
 		}
@@ -73,12 +73,12 @@ func (t *term) killUntilProved(ctx context.Context) role.Event {
 		}
 		v.log.Error("the program is not proved dead, and the lock is kept", "error", err)
 		v.offer(Stuck)
-		v.testify(ctx, t.cand, idOf(t.tree), err)
-		v.view.showCondition(unproved, v.undead.seen)
+		v.reportAlive(ctx, t.cand, idOf(t.tree), err)
+		v.view.showCondition(unproved, v.unprovedTree.seen)
 		if !wait.Closed(t.s.Ended()) && (!wait.Closed(t.s.Leave) || time.Now().Before(gaveUp)) {
 			continue
 		}
-		v.undead.tree, v.undead.promoteTree, v.undead.epoch = t.tree, t.promotion.promoteTree, t.s.Epoch
+		v.unprovedTree.tree, v.unprovedTree.promoteTree, v.unprovedTree.epoch = t.tree, t.promotion.promoteTree, t.s.Epoch
 		return role.Event{Kind: role.Unproved}
 	}
 }
@@ -86,7 +86,7 @@ func (t *term) killUntilProved(ctx context.Context) role.Event {
 // noteDead notes that no program of the term runs any more.
 func (c *candidacy) noteDead() {
 	v := c.v
-	v.undead.seen = ""
+	v.unprovedTree.seen = ""
 	v.view.wellness.proved()
 	v.disengage()
 	c.s.Gate.Leave(v.Term())
@@ -99,11 +99,11 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 	if v.state.Then == role.Judge {
 		switch err := v.unit.Undo(ctx); {
 		case err == nil:
-			return role.Event{Kind: role.Settled}
+			return role.Event{Kind: role.Undone}
 		case ctx.Err() != nil:
 			return t.term.over(ctx)
 		}
-		return role.Event{Kind: role.Unsettled}
+		return role.Event{Kind: role.NotUndone}
 	}
 	trying, enough := context.WithCancel(context.WithoutCancel(ctx))
 	defer enough()
@@ -125,7 +125,7 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 	t.term.helpers.Wait()
 	t.candidacy.tree.Settle(undone)
 	if undone {
-		return role.Event{Kind: role.Settled}
+		return role.Event{Kind: role.Undone}
 	}
 	if left := v.unit.Left(); len(left) > 0 {
 		report()
@@ -137,7 +137,7 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 		v.unit.StartUndo(context.WithoutCancel(ctx)) // only this service's next stay waits for it
 	}
 	t.term.runStandbyHook(ctx)
-	return role.Event{Kind: role.Unsettled}
+	return role.Event{Kind: role.NotUndone}
 }
 
 // How long Release waits after ZooKeeper has refused the release.

@@ -25,7 +25,7 @@ func (t *stay) Fence(ctx context.Context) role.Event {
 	previous, token, began := t.term.claim.Previous, t.term.claim.PreviousToken, time.Now()
 	v.mem.story.failure = ""
 	fenced, err := t.term.fenceUnlessPaused(ctx)
-	t.term.promotion.fenced = t.candidacy.beside || previous != nil || fenced.By != string(election.NoBreadcrumb)
+	t.term.promotion.mustCompareAgain = t.candidacy.beside || previous != nil || fenced.By != string(election.NoBreadcrumb)
 	told := fenced
 	told.By = v.inbox.intents.confirmed(fenced.By)
 	v.mem.story.fenced = told.By
@@ -286,7 +286,7 @@ func (t *term) refusal(ctx context.Context, err error) role.Event {
 	}
 	v.log.Error("takeover blocked: the previous node's program is not proved dead, and nothing is started; "+
 		"`understudy status` gives what to do", "error", err)
-	return role.Event{Kind: role.PreviousAlive, Settle: true}
+	return role.Event{Kind: role.PreviousAlive, BackOffUntilProof: true}
 }
 
 // runFenceHook tells the hook the outcome.

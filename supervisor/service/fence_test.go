@@ -210,7 +210,7 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 func TestARefusalSaysWhatItIs(t *testing.T) {
 	stay := made(t, Conf{}, nil).testStay(t.Context(), Session{}, nil)
 	for err, want := range map[error]role.Event{
-		fencing.ErrRefused: {Kind: role.PreviousAlive, Settle: true}, errLeftHere: {Kind: role.PreviousAlive}, errPaused: {Kind: role.PauseAsked},
+		fencing.ErrRefused: {Kind: role.PreviousAlive, BackOffUntilProof: true}, errLeftHere: {Kind: role.PreviousAlive}, errPaused: {Kind: role.PauseAsked},
 		election.ErrLost: {Kind: role.LockLost},
 	} {
 		if e := stay.term.refusal(t.Context(), err); e != want {

@@ -13,29 +13,29 @@ import (
 
 // history writes this node's terms into the service's history.
 type history struct {
-	moves moves
-	log   hclog.Logger
-	owed  *ending // of a term whose end is not written yet
+	moves     moves
+	log       hclog.Logger
+	unwritten *ending // of a term whose end is not written yet
 }
 
 // entry is what the history says of one term.
 type entry struct {
 	election.Activation
-	story    election.Proof       // how the previous active was fenced
-	previous election.Ending      // of the previous active's programs, unless it writes that itself
-	rose     chan rise            // of the programs; capacity 1
-	lost     *election.Activation // the one that this one took over from without a switchover, until it is logged how long nothing ran
+	story     election.Proof       // how the previous active was fenced
+	previous  election.Ending      // of the previous active's programs, unless it writes that itself
+	readiness chan readiness       // of the programs; capacity 1
+	lost      *election.Activation // the one that this one took over from without a switchover, until it is logged how long nothing ran
 
-	quiet time.Time // no process lives since then, and none was started; zero: some may
-	calm  time.Time // quiet, as it was before the newest run
-	left  time.Time // what a stop saw last, or a previous image: the newest program ended then or later; zero: it saw none
-	down  time.Time // the programs were ready before that, and were not since; zero: they are, or never were
-	up    bool      // they were ready since they were started
+	idleSince     time.Time // no process lives since then, and none was started; zero: some may
+	idleBefore    time.Time // idleSince, as it was before the newest run
+	endSeen       time.Time // what a stop saw last, or a previous image: the newest program ended then or later; zero: it saw none
+	notReadySince time.Time // the programs were ready before that, and were not since; zero: they are, or never were
+	wasReady      bool      // they were ready since they were started
 }
 
-// rise says when programs were ready, how long on_active ran before that, and how long they were down before, if that was not the first
-// time; or since when they are down.
-type rise struct {
+// readiness says when programs were ready, how long on_active ran before that, and how long they were down before, if that was not the
+// first time; or since when they are down.
+type readiness struct {
 	at       time.Time // zero: they are down
 	hooked   time.Duration
 	restarts int
@@ -44,7 +44,7 @@ type rise struct {
 }
 
 func newEntry(token int64) entry {
-	return entry{Activation: election.Activation{Token: token, Start: time.Now().UTC()}, rose: make(chan rise, 1)}
+	return entry{Activation: election.Activation{Token: token, Start: time.Now().UTC()}, readiness: make(chan readiness, 1)}
 }
 
 // noteStart notes that the programs may start: from here on the term belongs to the history, however short it is.
@@ -53,70 +53,72 @@ func (e *entry) noteStart() {
 	e.Fenced, e.Started = e.story, &now
 }
 
-// starts notes that a process may be started from now on.
-func (e *entry) starts() { e.calm, e.quiet, e.left, e.up = e.quiet, time.Time{}, time.Time{}, false }
+// noteStarting notes that a process may be started from now on.
+func (e *entry) noteStarting() {
+	e.idleBefore, e.idleSince, e.endSeen, e.wasReady = e.idleSince, time.Time{}, time.Time{}, false
+}
 
-// vain notes that none was.
-func (e *entry) vain() {
-	if e.quiet.IsZero() {
-		e.quiet = e.calm
+// noteNotStarted notes that none was.
+func (e *entry) noteNotStarted() {
+	if e.idleSince.IsZero() {
+		e.idleSince = e.idleBefore
 	}
 }
 
-// fell notes that the last process was proved dead.
-func (e *entry) fell() {
-	if e.quiet.IsZero() {
-		e.quiet = time.Now().UTC()
+// noteDead notes that the last process was proved dead.
+func (e *entry) noteDead() {
+	if e.idleSince.IsZero() {
+		e.idleSince = time.Now().UTC()
 	}
-	if e.up && e.down.IsZero() {
-		e.down = e.quiet
-	}
-}
-
-// stopped notes when a stop saw the newest program end, and when it had proved that all are dead.
-func (e *entry) stopped(left, idle time.Time) {
-	e.left = left.UTC()
-	if e.quiet.IsZero() && !idle.IsZero() {
-		e.quiet = idle.UTC()
+	if e.wasReady && e.notReadySince.IsZero() {
+		e.notReadySince = e.idleSince
 	}
 }
 
-// rests notes that the last process was proved dead, and that they may be started again.
-func (e *entry) rests() {
-	e.fell()
-	since := e.quiet
-	if !e.down.IsZero() {
-		since = e.down
+// noteStopped notes when a stop saw the newest program end, and when it had proved that all are dead.
+func (e *entry) noteStopped(left, idle time.Time) {
+	e.endSeen = left.UTC()
+	if e.idleSince.IsZero() && !idle.IsZero() {
+		e.idleSince = idle.UTC()
 	}
-	e.tell(rise{since: &since})
 }
 
-// ready notes that the programs are ready.
-func (e *entry) ready(hooked time.Duration) {
-	r := rise{at: time.Now().UTC(), hooked: hooked}
-	if !e.down.IsZero() {
-		r.restarts, r.down = 1, r.at.Sub(e.down)
+// noteCleared notes that the last process was proved dead, and that they may be started again.
+func (e *entry) noteCleared() {
+	e.noteDead()
+	since := e.idleSince
+	if !e.notReadySince.IsZero() {
+		since = e.notReadySince
 	}
-	e.down, e.up = time.Time{}, true
-	e.tell(r)
+	e.queueReadiness(readiness{since: &since})
 }
 
-// tell may be called while recordStart has the rest of the entry.
-func (e *entry) tell(r rise) {
+// noteReady notes that the programs are ready.
+func (e *entry) noteReady(hooked time.Duration) {
+	r := readiness{at: time.Now().UTC(), hooked: hooked}
+	if !e.notReadySince.IsZero() {
+		r.restarts, r.down = 1, r.at.Sub(e.notReadySince)
+	}
+	e.notReadySince, e.wasReady = time.Time{}, true
+	e.queueReadiness(r)
+}
+
+// queueReadiness may be called while recordStart has the rest of the entry.
+func (e *entry) queueReadiness(r readiness) {
 	select {
-	case before := <-e.rose: // nobody has seen it yet
+	case before := <-e.readiness: // nobody has seen it yet
 		r.restarts, r.down = r.restarts+before.restarts, r.down+before.down
 		if !before.at.IsZero() {
 			r.at, r.hooked = before.at, before.hooked
 		}
 	default:
 	}
-	e.rose <- r
+	e.readiness <- r
 }
 
-// risen puts into the entry when its programs were ready for the first
+// applyReadiness puts into the entry when its programs were ready for the first
 // time, and how long they were down since. It reports whether that is new.
-func (e *entry) risen(r rise) bool {
+func (e *entry) applyReadiness(r readiness) bool {
 	changed := r.restarts > 0 || r.since != nil || e.DownSince != nil
 	if e.Ready == nil && !r.at.IsZero() {
 		e.Ready, e.HookMs, changed = &r.at, r.hooked.Milliseconds(), true
@@ -125,11 +127,11 @@ func (e *entry) risen(r rise) bool {
 	return changed
 }
 
-// settle is risen, if they were.
-func (e *entry) settle() {
+// drainReadiness is applyReadiness, if there is news.
+func (e *entry) drainReadiness() {
 	select {
-	case r := <-e.rose:
-		e.risen(r)
+	case r := <-e.readiness:
+		e.applyReadiness(r)
 	default:
 	}
 }
@@ -145,8 +147,8 @@ type ending struct {
 
 // noteEnd notes that a term is about to end, before that is proved.
 func (h *history) noteEnd(e *entry, why election.Reason) {
-	e.settle()
-	h.owed = &ending{entry: e.Activation, why: why, began: time.Now().UTC()}
+	e.drainReadiness()
+	h.unwritten = &ending{entry: e.Activation, why: why, began: time.Now().UTC()}
 }
 
 // lateProof is how much later than the end of the last process its proof may be, if nothing hangs.
@@ -154,20 +156,20 @@ const lateProof = time.Second / 4
 
 // noteProved notes when the last process of that term was proved dead.
 func (h *history) noteProved(e *entry) {
-	e.fell()
-	if !e.left.IsZero() && e.quiet.Sub(e.left) > lateProof {
-		h.owed.entry.EndMin, h.owed.entry.EndMax = &e.left, &e.quiet
+	e.noteDead()
+	if !e.endSeen.IsZero() && e.idleSince.Sub(e.endSeen) > lateProof {
+		h.unwritten.entry.EndMin, h.unwritten.entry.EndMax = &e.endSeen, &e.idleSince
 	}
-	h.owed.end, h.owed.entry.DownSince = e.quiet, nil
-	if !e.down.IsZero() { // since then they were started in vain
-		h.owed.entry.DownMs += e.quiet.Sub(e.down).Milliseconds()
+	h.unwritten.end, h.unwritten.entry.DownSince = e.idleSince, nil
+	if !e.notReadySince.IsZero() { // since then they were started in vain
+		h.unwritten.entry.DownMs += e.idleSince.Sub(e.notReadySince).Milliseconds()
 	}
 }
 
-// takeOwed returns the unwritten end, once.
-func (h *history) takeOwed() *ending {
-	owed := h.owed
-	h.owed = nil
+// takeUnwritten returns the unwritten end, once.
+func (h *history) takeUnwritten() *ending {
+	owed := h.unwritten
+	h.unwritten = nil
 	return owed
 }
 
@@ -191,7 +193,7 @@ func (h *history) recordStart(ctx context.Context, cand *election.Candidate, e *
 	if !wait.For(ctx, settling) {
 		return // it is recorded at the term's end
 	}
-	e.settle()
+	e.drainReadiness()
 	if e.Entry == "" { // else a previous image of this process has written it
 		for pause := settling; ; pause = min(2*pause, time.Second) {
 			// P1: a term that ends waits for it, and for no turn.
@@ -211,8 +213,8 @@ func (h *history) recordStart(ctx context.Context, cand *election.Candidate, e *
 	for {
 		h.tellGap(e)
 		select {
-		case r := <-e.rose:
-			if !e.risen(r) {
+		case r := <-e.readiness:
+			if !e.applyReadiness(r) {
 				continue
 			}
 		case <-ctx.Done():
@@ -274,7 +276,7 @@ func downTime(lost, a election.Activation) string {
 
 // recordEnd closes the entry.
 func (h *history) recordEnd(ctx context.Context, cand *election.Candidate, e *entry, limit config.Moves, why election.Reason) {
-	owed := h.takeOwed()
+	owed := h.takeUnwritten()
 	ctx = context.WithoutCancel(ctx)
 	wait.For(ctx, settling) // let the node that takes over write first
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
@@ -293,6 +295,6 @@ func (h *history) recordEnd(ctx context.Context, cand *election.Candidate, e *en
 	}
 	if err := cand.History.Correct(bounded, a.Entry, a); err != nil {
 		h.log.Debug("the end of the activation is not in the history", "error", err)
-		h.owed = owed // the next session writes it
+		h.unwritten = owed // the next session writes it
 	}
 }

@@ -36,8 +36,8 @@ func TestATakeoverIsAWarning(t *testing.T) {
 				}
 				e.noteStart()
 				if token < 2 {
-					e.ready(0)
-					e.settle()
+					e.noteReady(0)
+					e.drainReadiness()
 				}
 				if err := h.record(ctx, c, &e, e.Activation); err != nil {
 					return err
@@ -46,8 +46,8 @@ func TestATakeoverIsAWarning(t *testing.T) {
 					t.Errorf("activation %d: %s", token, &log)
 				}
 				time.Sleep(time.Second)
-				e.ready(0)
-				e.settle()
+				e.noteReady(0)
+				e.drainReadiness()
 				h.tellGap(&e)
 				h.tellGap(&e)
 			}
@@ -117,35 +117,35 @@ func TestAnActivationTellsHowLongItWasDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, e := history{}, newEntry(7)
 		began := time.Now()
-		e.starts()
-		e.ready(0)
+		e.noteStarting()
+		e.noteReady(0)
 		time.Sleep(time.Minute)
-		e.rests()
+		e.noteCleared()
 		fell := time.Now()
-		e.settle()
+		e.drainReadiness()
 		if e.DownSince == nil || !e.DownSince.Equal(fell) {
 			t.Errorf("%+v", e.Activation)
 		}
 		time.Sleep(8 * time.Second)
-		e.starts()
-		e.ready(0)
-		if e.settle(); e.DownSince != nil || e.Restarts != 1 || e.DownMs != 8000 || !e.Ready.Equal(began) {
+		e.noteStarting()
+		e.noteReady(0)
+		if e.drainReadiness(); e.DownSince != nil || e.Restarts != 1 || e.DownMs != 8000 || !e.Ready.Equal(began) {
 			t.Errorf("%+v", e.Activation)
 		}
 		time.Sleep(time.Minute)
-		e.rests()
+		e.noteCleared()
 		time.Sleep(2 * time.Second)
-		e.starts()
+		e.noteStarting()
 		time.Sleep(time.Second)
-		e.rests()
+		e.noteCleared()
 		died := time.Now()
 		time.Sleep(5 * time.Second) // its effects are undone
-		e.starts()                  // but there is no such program any more
-		e.vain()
-		e.rests()
+		e.noteStarting()            // but there is no such program any more
+		e.noteNotStarted()
+		e.noteCleared()
 		h.noteEnd(&e, election.ChildFailed)
 		h.noteProved(&e)
-		if o := h.takeOwed(); o.entry.DownMs != 11000 || o.entry.Restarts != 1 || !o.end.Equal(died) {
+		if o := h.takeUnwritten(); o.entry.DownMs != 11000 || o.entry.Restarts != 1 || !o.end.Equal(died) {
 			t.Errorf("%+v", o)
 		}
 	})

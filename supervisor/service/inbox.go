@@ -45,21 +45,21 @@ func (n *inbox) newSession() {
 	n.intents.newSession()
 }
 
-// bar returns the reason that keeps this node from being a candidate, also in words, and the intents that it is based on.
-func (n *inbox) bar(conf Conf) (election.Intents, role.Bar, string) {
+// obstacle returns what keeps this node from being a candidate, also in words, and the intents that it is based on.
+func (n *inbox) obstacle(conf Conf) (election.Intents, role.Obstacle, string) {
 	now, known := n.intents.read()
-	b, why := barrier{
+	strongest, why := obstacles{
 		eligible: conf.Eligible, asked: known, control: now.Control, drained: now.Drained, forced: n.intents.forces(now.Control),
 		prechecked: len(conf.Precheck.Exec) > 0, precheck: n.precheck.found.read(),
 		looked: n.precheck.lacks != nil, lack: n.precheck.lack.read(),
 		hasAgents: len(probesOf(conf.Service)) > 0, agents: n.precheck.probed.read(),
 		guarded: n.watchdog.required(), watchdog: n.watchdog.found.read(),
-	}.bar()
-	return now, b, why
+	}.strongest()
+	return now, strongest, why
 }
 
-// barrier is every condition that can keep a node from being a candidate.
-type barrier struct {
+// obstacles are the conditions that can keep a node from being a candidate.
+type obstacles struct {
 	eligible   bool // by its config
 	asked      bool // the operators' intents are known
 	control    election.Control
@@ -75,35 +75,35 @@ type barrier struct {
 	watchdog   fitness
 }
 
-// bar is the strongest of them, also in words.
-func (b barrier) bar() (role.Bar, string) {
+// strongest is the strongest of them, also in words.
+func (o obstacles) strongest() (role.Obstacle, string) {
 	switch {
-	case !b.eligible:
+	case !o.eligible:
 		return role.Ineligible, election.NotEligible
-	case !b.asked:
-		return role.Unasked, ""
-	case b.control.Paused:
-		return role.Paused, b.control.Words()
-	case b.drained != nil && !b.forced:
-		return role.Drained, b.drained.Words()
-	case b.looked && !b.lack.known:
-		return role.Untested, ""
-	case b.lack.why != "":
-		return role.Unfit, "it could not start here: " + b.lack.why
-	case b.hasAgents && !b.forced && !b.agents.known:
-		return role.Untested, ""
-	case b.hasAgents && !b.forced && b.agents.why != "":
-		return role.Unfit, "it could not start here: " + b.agents.why
-	case b.prechecked && !b.forced && !b.precheck.known:
-		return role.Untested, ""
-	case b.prechecked && !b.forced && b.precheck.why != "":
-		return role.Unfit, "precheck: " + b.precheck.why
-	case b.guarded && !b.watchdog.known:
+	case !o.asked:
+		return role.OrdersUnknown, ""
+	case o.control.Paused:
+		return role.Paused, o.control.Words()
+	case o.drained != nil && !o.forced:
+		return role.Drained, o.drained.Words()
+	case o.looked && !o.lack.known:
+		return role.PrecheckUnknown, ""
+	case o.lack.why != "":
+		return role.CannotStart, "it could not start here: " + o.lack.why
+	case o.hasAgents && !o.forced && !o.agents.known:
+		return role.PrecheckUnknown, ""
+	case o.hasAgents && !o.forced && o.agents.why != "":
+		return role.CannotStart, "it could not start here: " + o.agents.why
+	case o.prechecked && !o.forced && !o.precheck.known:
+		return role.PrecheckUnknown, ""
+	case o.prechecked && !o.forced && o.precheck.why != "":
+		return role.CannotStart, "precheck: " + o.precheck.why
+	case o.guarded && !o.watchdog.known:
 		return role.WatchdogUnknown, ""
-	case b.guarded && b.watchdog.why != "":
-		return role.WatchdogUnarmed, "watchdog: " + b.watchdog.why
+	case o.guarded && o.watchdog.why != "":
+		return role.WatchdogUnarmed, "watchdog: " + o.watchdog.why
 	}
-	return role.NoBar, ""
+	return role.NoObstacle, ""
 }
 
 // given is the newest config of a service, in force or about to be. All its methods are safe.

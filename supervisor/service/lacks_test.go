@@ -42,18 +42,18 @@ func TestANodeThatLacksSomethingDoesNotStand(t *testing.T) {
 			t.Errorf("asked %d times without being a candidate", asked.Load())
 		}
 		conf := Conf{Service: config.DefaultService("true")}
-		if _, bar, _ := n.bar(conf); bar != role.Untested {
-			t.Errorf("bar %v before the first look", bar)
+		if _, obstacle, _ := n.obstacle(conf); obstacle != role.PrecheckUnknown {
+			t.Errorf("obstacle %v before the first look", obstacle)
 		}
 		n.precheck.stand(true)
 		synctest.Wait()
-		if _, bar, why := n.bar(conf); bar != role.Unfit || !strings.HasSuffix(why, missing) {
-			t.Errorf("bar %v, %q", bar, why)
+		if _, obstacle, why := n.obstacle(conf); obstacle != role.CannotStart || !strings.HasSuffix(why, missing) {
+			t.Errorf("obstacle %v, %q", obstacle, why)
 		}
 		lack.Store(nil)
 		time.Sleep(checkMissingEvery + time.Second)
-		if _, bar, why := n.bar(conf); bar != role.NoBar {
-			t.Errorf("bar %v, %q", bar, why)
+		if _, obstacle, why := n.obstacle(conf); obstacle != role.NoObstacle {
+			t.Errorf("obstacle %v, %q", obstacle, why)
 		}
 		cancel()
 		<-done
@@ -87,20 +87,20 @@ func TestANodeWhoseStateDiskDoesNotAnswerDoesNotStand(t *testing.T) {
 		go func() { defer close(done); n.precheck.checkOften(ctx) }()
 		n.precheck.stand(true)
 		synctest.Wait()
-		if _, bar, why := n.bar(conf); bar != role.NoBar {
-			t.Errorf("nothing is to be undone: bar %v, %q", bar, why)
+		if _, obstacle, why := n.obstacle(conf); obstacle != role.NoObstacle {
+			t.Errorf("nothing is to be undone: obstacle %v, %q", obstacle, why)
 		}
 		conf.Processes = slices.Clone(conf.Processes)
 		conf.Processes[0].Oneshot, conf.Processes[0].Undo = true, config.Command{"true"}
 		n.precheck.configure(conf.Service)
 		time.Sleep(checkLacksEvery + time.Second)
-		if _, bar, why := n.bar(conf); bar != role.Unfit || why != "it could not start here: cannot note how to undo it: the file system does not answer" {
-			t.Errorf("bar %v, %q", bar, why)
+		if _, obstacle, why := n.obstacle(conf); obstacle != role.CannotStart || why != "it could not start here: cannot note how to undo it: the file system does not answer" {
+			t.Errorf("obstacle %v, %q", obstacle, why)
 		}
 		disk.fault.Store(nil)
 		time.Sleep(checkDiskEvery + time.Second)
-		if _, bar, why := n.bar(conf); bar != role.NoBar {
-			t.Errorf("bar %v, %q", bar, why)
+		if _, obstacle, why := n.obstacle(conf); obstacle != role.NoObstacle {
+			t.Errorf("obstacle %v, %q", obstacle, why)
 		}
 		cancel()
 		<-done
@@ -119,8 +119,8 @@ func TestAHungLookForWhatIsLackingEnds(t *testing.T) {
 		go n.precheck.checkOften(ctx)
 		n.precheck.stand(true)
 		time.Sleep(20 * time.Second)
-		if _, bar, why := n.bar(Conf{Service: config.DefaultService("true")}); bar != role.NoBar {
-			t.Errorf("bar %v, %q", bar, why)
+		if _, obstacle, why := n.obstacle(Conf{Service: config.DefaultService("true")}); obstacle != role.NoObstacle {
+			t.Errorf("obstacle %v, %q", obstacle, why)
 		}
 	})
 }

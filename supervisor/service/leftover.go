@@ -18,9 +18,9 @@ const (
 	endAgain    = 10 * time.Second       // the longest pause between two
 )
 
-// testify says that processes of a tree are alive: in the breadcrumb, if that names the tree, and in this node's status.
-func (v *Service) testify(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
-	v.undead.see(err)
+// reportAlive says that processes of a tree are alive: in the breadcrumb, if that names the tree, and in this node's status.
+func (v *Service) reportAlive(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
+	v.unprovedTree.noteAlive(err)
 	v.view.announce()
 	v.breadcrumb.noteAlive(ctx, cand, tree, err)
 }
@@ -50,7 +50,7 @@ func (o *leftovers) endLeftovers(session, serving context.Context) role.Event {
 			o.reportLeftovers(session, err)
 		}
 		if !o.pauseKilling(session, serving, pause) {
-			if v.undead.tree != nil && v.undead.epoch == o.s.Epoch {
+			if v.unprovedTree.tree != nil && v.unprovedTree.epoch == o.s.Epoch {
 				return role.Event{Kind: role.Unproved}
 			}
 			return role.Event{Kind: role.StayOver} // this session has nothing of the service
@@ -68,7 +68,7 @@ func (o *leftovers) pauseKilling(session, serving context.Context, d time.Durati
 		case <-timer.C:
 			return true
 		case <-leaves:
-			if handing(serving) && o.v.undead.tree == nil { // the next image looks for itself
+			if handing(serving) && o.v.unprovedTree.tree == nil { // the next image looks for itself
 				return false
 			}
 			leaves = nil
@@ -83,7 +83,7 @@ func (o *leftovers) killLeftovers(ctx context.Context, patience time.Duration) (
 	v := o.v
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if u := &v.undead; u.tree != nil {
+	if u := &v.unprovedTree; u.tree != nil {
 		o.tree = idOf(u.tree)
 		if err := u.end(bounded); err != nil {
 			return true, err
@@ -139,7 +139,7 @@ func (o *leftovers) findBreadcrumb(ctx context.Context) bool {
 // reportLeftovers reports the leftover processes in log, status and breadcrumb.
 func (o *leftovers) reportLeftovers(ctx context.Context, err error) {
 	v := o.v
-	if v.undead.tree != nil {
+	if v.unprovedTree.tree != nil {
 		v.offer(Stuck)
 	}
 	if words := err.Error(); words != o.words {
@@ -150,7 +150,7 @@ func (o *leftovers) reportLeftovers(ctx context.Context, err error) {
 	saying, cancel := context.WithTimeout(ctx, 2*writePatience)
 	defer cancel()
 	o.findBreadcrumb(saying)
-	v.testify(ctx, o.cand, o.tree, err)
+	v.reportAlive(ctx, o.cand, o.tree, err)
 	if o.cand != nil {
 		if err := o.cand.Members.Announce(saying, v.view.member()); err != nil {
 			v.log.Debug("cannot announce", "error", err)
@@ -178,7 +178,7 @@ func (o *leftovers) reportOwed(ctx context.Context) {
 // settleLeftovers runs the undos that are still due after the death, and ends the waiting of others.
 func (o *leftovers) settleLeftovers(ctx context.Context) {
 	v := o.v
-	v.undead.seen = ""
+	v.unprovedTree.seen = ""
 	if o.words == "" && o.tree == nil { // there was nothing, as a rule
 		return
 	}
@@ -194,15 +194,15 @@ func (o *leftovers) settleLeftovers(ctx context.Context) {
 	}
 }
 
-// undead is a tree that was left without a proof of its death, and the lease that it belongs to.
-type undead struct {
+// unprovedTree is a tree that was left without a proof of its death, and the lease that it belongs to.
+type unprovedTree struct {
 	tree        host.Tree // nil: there is none
 	promoteTree host.Tree // as a term's
 	epoch       uint64
 	seen        string // the live processes, in words; also of a tree that is not ours
 }
 
-func (u *undead) end(ctx context.Context) error {
+func (u *unprovedTree) end(ctx context.Context) error {
 	err := u.tree.End(ctx)
 	if u.promoteTree != nil {
 		err = errors.Join(err, u.promoteTree.End(ctx))
@@ -210,8 +210,8 @@ func (u *undead) end(ctx context.Context) error {
 	return err
 }
 
-// see notes live processes.
-func (u *undead) see(err error) {
+// noteAlive notes live processes.
+func (u *unprovedTree) noteAlive(err error) {
 	u.seen = unprovedDeath(err)
 	if l, ok := leftoverIn(err); ok {
 		u.seen = unprovedDeath(errors.New(l.String()))

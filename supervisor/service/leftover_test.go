@@ -14,8 +14,8 @@ import (
 // P2: a service that was removed is not forgotten as long as something of it may be alive, in whatever session.
 func TestAServiceThatLeftSomethingIsNotForgotten(t *testing.T) {
 	for name, left := range map[string]func(*Service){
-		"its own tree":                    func(v *Service) { v.undead.tree = &endingTree{} },
-		"a former tree":                   func(v *Service) { v.undead.seen = "pid 7" },
+		"its own tree":                    func(v *Service) { v.unprovedTree.tree = &endingTree{} },
+		"a former tree":                   func(v *Service) { v.unprovedTree.seen = "pid 7" },
 		"a term that was to be handed on": func(v *Service) { v.carried = &CarriedTerm{} },
 		"nothing of them":                 func(*Service) {},
 	} {
@@ -28,7 +28,7 @@ func TestAServiceThatLeftSomethingIsNotForgotten(t *testing.T) {
 		if gone := v.Gone(); gone != (name == "nothing of them") {
 			t.Errorf("%s: gone: %v", name, gone)
 		}
-		if alive := v.Undead(); (alive != nil) != (name == "its own tree") || alive != nil && !errors.Is(alive, ErrUndead) {
+		if alive := v.Unproved(); (alive != nil) != (name == "its own tree") || alive != nil && !errors.Is(alive, ErrUnproved) {
 			t.Errorf("%s: alive: %v", name, alive)
 		}
 	}
@@ -39,12 +39,12 @@ func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
 	for epoch, kept := range map[uint64]bool{1: false, 2: true} {
 		synctest.Test(t, func(t *testing.T) {
 			v := made(t, Conf{}, nil)
-			v.undead = undead{tree: &endingTree{err: box.ErrUnproved}, epoch: epoch}
+			v.unprovedTree = unprovedTree{tree: &endingTree{err: box.ErrUnproved}, epoch: epoch}
 			ctx, end := context.WithCancel(t.Context())
 			end()
 			err := v.Serve(ctx, Session{Session: &election.Session{}, Epoch: 2, Leave: ctx.Done()})
-			if errors.Is(err, ErrUndead) != kept || !kept && err != nil || v.Undead() == nil {
-				t.Errorf("of session %d: %v, %v", epoch, err, v.Undead())
+			if errors.Is(err, ErrUnproved) != kept || !kept && err != nil || v.Unproved() == nil {
+				t.Errorf("of session %d: %v, %v", epoch, err, v.Unproved())
 			}
 		})
 	}
@@ -53,11 +53,11 @@ func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
 // Once a tree is dead at last, the service does not say any longer that it is alive.
 func TestNothingIsSaidOfATreeThatIsDeadAtLast(t *testing.T) {
 	v := made(t, Conf{}, nil)
-	v.undead = undead{tree: &endingTree{}, epoch: 1, seen: "pid 7"}
+	v.unprovedTree = unprovedTree{tree: &endingTree{}, epoch: 1, seen: "pid 7"}
 	over, end := context.WithCancel(t.Context())
 	end() // nothing can be said in ZooKeeper any more
 	of := &leftovers{v: v, s: Session{Session: &election.Session{}, Epoch: 2, Leave: over.Done()}}
-	if e := of.endLeftovers(over, over); e.Kind != role.Proved || v.undead.seen != "" || v.undead.tree != nil {
-		t.Errorf("%v, %+v", e.Kind, v.undead)
+	if e := of.endLeftovers(over, over); e.Kind != role.Proved || v.unprovedTree.seen != "" || v.unprovedTree.tree != nil {
+		t.Errorf("%v, %+v", e.Kind, v.unprovedTree)
 	}
 }

@@ -53,7 +53,7 @@ func TestANodeLeavesTheServiceOnlyToThoseWhoCanTakeIt(t *testing.T) {
 					return err
 				})
 			}
-			v.state.Failed, v.mem.unstarted, v.mem.preference.relapses.times = true, c.unstarted, c.times
+			v.state.BackOffDue, v.mem.unstarted, v.mem.preference.relapses.times = true, c.unstarted, c.times
 			began := time.Now()
 			zk.served(v, func() {
 				if waited := guard.next(t).Sub(began); waited < c.want || waited > c.want+time.Second {

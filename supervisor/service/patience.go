@@ -9,7 +9,7 @@ import (
 // Patience bounds how long a command waits for its lock. It runs out only before the lock is claimed: from then on this node may start
 // the program. All methods are safe, and a nil Patience never runs out.
 type Patience struct {
-	once bool   // it runs out with the first lock, or bar, that this node finds
+	once bool   // it runs out with the first lock, or obstacle, that this node finds
 	end  func() // is called when it has run out
 
 	mu      sync.Mutex // guards the fields below

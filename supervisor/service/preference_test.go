@@ -71,7 +71,7 @@ func TestAPreferredNodeCountsAsGoneForAsLongAsItsSessionMayLast(t *testing.T) {
 			v := made(t, Conf{Service: config.Service{Priority: 1, Failback: true}}, nil)
 			stay := v.testStay(ctx, Session{Session: s}, nil)
 			stay.candidacy.intents = election.Intents{Preferred: map[string]int{"preferred": 2}}
-			for stay.candidacy.polite() {
+			for stay.candidacy.leavesToOther() {
 				time.Sleep(graceForPreferred)
 			}
 			if after, there := v.mem.preference.rival(time.Now(), stay.candidacy.intents); !there || after != 2*longest {

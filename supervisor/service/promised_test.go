@@ -96,7 +96,7 @@ func TestWhatAFencingHasSeenIsInTheRecord(t *testing.T) {
 			zk := newEnsemble(t)
 			defer zk.server.Close()
 			zk.after(fencedBy(failing{seen}), nil, func(ctx context.Context, stay *stay) {
-				if e := stay.Fence(ctx); e != (role.Event{Kind: role.PreviousAlive, Settle: true}) {
+				if e := stay.Fence(ctx); e != (role.Event{Kind: role.PreviousAlive, BackOffUntilProof: true}) {
 					t.Errorf("%s: %+v", name, e)
 				}
 				alive := name == "alive"

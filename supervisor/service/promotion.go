@@ -19,21 +19,21 @@ import (
 
 // promotion is a term's part of a replicated service: it promotes this node's copy, and may leave it behind as a follower.
 type promotion struct {
-	fenced      bool             // programs of another term may have run since the copies were compared
-	spares      bool             // the term has not taken the copy's tree yet: nothing of it runs in there
-	promoteTree host.Tree        // what promotes and demotes a copy that may outlive the term; nil: there is none
-	counted     []string         // on which nodes copies acknowledge its writes; nil: it is not told
-	run         *unit.CarriedRun // the follower that is about to be promoted
-	demoted     *unit.CarriedRun // the programs of a copy that is a follower again
+	mustCompareAgain bool             // programs of another term may have run since the copies were compared
+	copyNotTaken     bool             // the term has not taken the copy's tree yet: nothing of it runs in there
+	promoteTree      host.Tree        // what promotes and demotes a copy that may outlive the term; nil: there is none
+	counted          []string         // on which nodes copies acknowledge its writes; nil: it is not told
+	run              *unit.CarriedRun // the follower that is about to be promoted
+	demoted          *unit.CarriedRun // the programs of a copy that is a follower again
 }
 
-// take takes the copy over, for good. P1: from here on its tree falls with the session's lease, and both guardians know that.
-func (p *promotion) take(ctx context.Context, t *term) role.Event {
+// takeCopy takes the copy over, for good. P1: from here on its tree falls with the session's lease, and both guardians know that.
+func (p *promotion) takeCopy(ctx context.Context, t *term) role.Event {
 	v := t.v
 	if v.copy == nil {
 		return role.Event{Kind: role.Armed}
 	}
-	p.spares = false
+	p.copyNotTaken = false
 	holding, enough := linger(ctx, ctx.Done(), holdPatience) // what is not given to the term cannot be asked to end
 	defer enough()
 	run, err := v.copy.Hold(holding, t.tree)
@@ -54,7 +54,7 @@ func (p *promotion) take(ctx context.Context, t *term) role.Event {
 		err = v.copy.Promotion(t.claim.Token).Note(t.birth.Ctime)
 	}
 	if err == nil && !v.copy.warm {
-		err = p.noted(ctx, t)
+		err = p.recordPromotion(ctx, t)
 	}
 	switch {
 	case err == nil:
@@ -71,8 +71,8 @@ func (p *promotion) take(ctx context.Context, t *term) role.Event {
 	return role.Event{Kind: role.NoCopy}
 }
 
-// noted notes the promotion, and which copies acknowledge what the primary writes.
-func (p *promotion) noted(ctx context.Context, t *term) error {
+// recordPromotion notes the promotion, and which copies acknowledge what the primary writes.
+func (p *promotion) recordPromotion(ctx context.Context, t *term) error {
 	live := len(t.v.conf.Replicated.Copies) > 0
 	now, err := t.claim.Promotes(ctx, t.v.copyAddress(t.v.conf), live)
 	if live {
@@ -81,8 +81,8 @@ func (p *promotion) noted(ctx context.Context, t *term) error {
 	return err
 }
 
-// stops makes a run of a copy that is not promoted after all, for Stop: killed, it may come back with less than it has told the others.
-func (p *promotion) stops(ctx context.Context, t *stay) {
+// runToStop makes a run of a copy that is not promoted after all, for Stop: killed, it may come back with less than it has told the others.
+func (p *promotion) runToStop(ctx context.Context, t *stay) {
 	v, run := t.v, p.run
 	if run == nil {
 		return
@@ -95,8 +95,8 @@ func (p *promotion) stops(ctx context.Context, t *stay) {
 	v.step.Store(&step{atMost: t.bound(role.Stopping)})
 }
 
-// promotes adds to a run what promotes the copy.
-func (p *promotion) promotes(t *term, cfg unit.RunConfig) unit.RunConfig {
+// withPromotion adds to a run what promotes the copy.
+func (p *promotion) withPromotion(t *term, cfg unit.RunConfig) unit.RunConfig {
 	v, run := t.v, p.run
 	if v.copy == nil {
 		return cfg
@@ -130,8 +130,8 @@ var (
 	errStands = errors.New("an address of the service is not removed yet")
 )
 
-// hold makes sure, before the tree of a term is ended, that nothing is started in it any more.
-func (p *promotion) hold(ctx context.Context, t *term) {
+// blockStarts makes sure, before the tree of a term is ended, that nothing is started in it any more.
+func (p *promotion) blockStarts(ctx context.Context, t *term) {
 	c := t.v.copy
 	if c == nil {
 		return
@@ -178,13 +178,13 @@ func (p *promotion) demote(ctx context.Context, t *term) bool {
 	run, ok := t.run.programs.HandOver()
 	p.demoted = run
 	if ok {
-		t.entry.stopped(time.Time{}, began) // clients may have waited since
+		t.entry.noteStopped(time.Time{}, began) // clients may have waited since
 	}
 	return ok
 }
 
-// returned gives a demoted copy back, with its tree. It reports false if the tree has to be ended.
-func (p *promotion) returned(ctx context.Context, t *term) bool {
+// returnCopy gives a demoted copy back, with its tree. It reports false if the tree has to be ended.
+func (p *promotion) returnCopy(ctx context.Context, t *term) bool {
 	v, run := t.v, p.demoted
 	p.demoted = nil
 	if run == nil {
@@ -204,8 +204,8 @@ func (p *promotion) returned(ctx context.Context, t *term) bool {
 	return true
 }
 
-// end ends what promoted and demoted the copy, with all that it forked.
-func (p *promotion) end(ctx context.Context) error {
+// endPromoteTree ends what promoted and demoted the copy, with all that it forked.
+func (p *promotion) endPromoteTree(ctx context.Context) error {
 	if p.promoteTree == nil {
 		return nil
 	}

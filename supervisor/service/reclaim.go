@@ -64,7 +64,7 @@ func (t *term) takeAgain(ctx context.Context, claim *election.Claim) error {
 	switch {
 	case until == 0:
 		return errUncovered
-	case v.state.Lost:
+	case v.state.QuarantineDue:
 		return errLostData
 	}
 	bounded, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), until-v.node.Machine.Now(), errUncovered)

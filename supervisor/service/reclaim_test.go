@@ -80,7 +80,7 @@ func TestNoLockIsTakenAgainInLostData(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				v.state.Lost = lost
+				v.state.QuarantineDue = lost
 				if err := stay.term.takeAgain(ctx, nil); moved == lost || errors.Is(err, errLostData) != lost {
 					t.Errorf("lost: %v; the tree is moved: %v, %v", lost, moved, err)
 				}

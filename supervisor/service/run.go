@@ -49,7 +49,7 @@ func (t *stay) Run(ctx context.Context) role.Event {
 			return t.term.over(ctx)
 		}
 		v.view.showStart(rising)
-		t.term.entry.starts()
+		t.term.entry.noteStarting()
 	} else {
 		v.view.showStart(working) // the service had come up
 	}
@@ -58,7 +58,7 @@ func (t *stay) Run(ctx context.Context) role.Event {
 		stdin = os.Stdin
 	}
 	began := time.Now()
-	t.term.run.programs = v.unit.Start(ctx, t.term.promotion.promotes(&t.term, t.term.runConfig(adopt, stdin)))
+	t.term.run.programs = v.unit.Start(ctx, t.term.promotion.withPromotion(&t.term, t.term.runConfig(adopt, stdin)))
 	v.step.Store(&step{endless, t.term.run.programs.Done()})
 	well := t.term.attend(ctx)
 	t.term.run.why = t.term.run.programs.Wait()
@@ -152,7 +152,7 @@ func (t *term) attend(ctx context.Context) (well time.Duration) {
 			if v.copy != nil {
 				v.copy.primary(v.mem.story.token)
 			}
-			t.entry.ready(run.Hooked())
+			t.entry.noteReady(run.Hooked())
 			v.view.showCondition(working, "")
 			v.offer(Fit)
 			v.view.showReady(true)
@@ -312,7 +312,7 @@ func (t *stay) HandOver(context.Context) role.Event {
 	}
 	t.term.closeRun()
 	t.term.unwatch()
-	t.term.entry.settle()
+	t.term.entry.drainReadiness()
 	claim, err := t.term.claim.Carry()
 	var c *CarriedTerm
 	if err == nil {
@@ -329,7 +329,7 @@ func (t *stay) HandOver(context.Context) role.Event {
 
 // Stop asks the programs to end, and waits for that as long as it may. If another event ends the term meanwhile, Stop reports it.
 func (t *stay) Stop(ctx context.Context) role.Event {
-	t.term.promotion.stops(ctx, t)
+	t.term.promotion.runToStop(ctx, t)
 	if t.term.run.programs == nil { // the term ended before anything was started
 		return role.Event{Kind: role.Stopped}
 	}
@@ -364,7 +364,7 @@ func (t *stay) Clear(ctx context.Context) role.Event {
 		v.view.showCondition(unproved, unprovedDeath(err))
 	}
 	t.term.closeRun()
-	t.term.entry.rests()
+	t.term.entry.noteCleared()
 	if t.term.leaseOver() { // the lease's end killed the programs: they did not fail
 		return role.Event{Kind: role.LeaseOver}
 	}
@@ -375,9 +375,9 @@ func (t *stay) Clear(ctx context.Context) role.Event {
 func (t *term) closeRun() {
 	if t.run.programs != nil {
 		if t.run.programs.Began() {
-			t.entry.stopped(t.run.programs.Ended())
+			t.entry.noteStopped(t.run.programs.Ended())
 		} else {
-			t.entry.vain()
+			t.entry.noteNotStarted()
 		}
 		t.run.programs.Close()
 		t.run.programs = nil

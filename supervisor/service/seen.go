@@ -188,7 +188,7 @@ func (v *Service) untaken() bool {
 	case verdict.vacancy == 0 || verdict.Why == "":
 		return false
 	case v.state.Cause == role.NotReachable:
-	case verdict.Best != v.node.Self.Node, v.state.Settle: // what could not be fenced is not fenced again and again
+	case verdict.Best != v.node.Self.Node, v.state.BackOffUntilProof: // what could not be fenced is not fenced again and again
 		return false
 	default:
 		patience = max(patience, v.growing())

@@ -175,7 +175,7 @@ func TestAGivenUpPrimaryComesBackEarlyOnlyIfNobodyTakesOver(t *testing.T) {
 		"another has it":  {role.Failed, verdictOf{Verdict: copies.Verdict{Why: "none", Best: "b"}, vacancy: 7}, time.Minute, false},
 	} {
 		v := made(t, Conf{Service: config.Service{Restart: config.Restart{Delay: 5 * time.Second, MaxDelay: time.Minute}}}, func(n *LocalNode) { n.Self.Node = "a" })
-		v.mem.preference.relapses.times, v.state.Settle = 1, name == "not fenced"
+		v.mem.preference.relapses.times, v.state.BackOffUntilProof = 1, name == "not fenced"
 		v.copy = &copyHere{vacancy: 7, vacant: time.Now().Add(-c.since), verdict: c.verdict}
 		v.state.Cause = c.cause
 		if got := v.untaken(); got != c.want {

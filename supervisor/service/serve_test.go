@@ -84,7 +84,7 @@ func TestACandidateThatBacksOffIsReplaced(t *testing.T) {
 		defer zk.server.Close()
 		conf := Conf{Service: config.Service{Election: "race", Restart: config.Restart{RejoinAfter: time.Minute}}}
 		v := made(t, conf, func(n *LocalNode) { n.Guard = func() host.Guard { return guard } })
-		v.state.Failed = true
+		v.state.BackOffDue = true
 		began := time.Now()
 		zk.served(v, func() {
 			time.Sleep(10 * time.Second)
@@ -231,7 +231,7 @@ func (i interrupted) NewTree(context.Context, uint64, string, []byte) (host.Tree
 // service is removed. One that is removed when an upgrade is asked for leaves at once: what follows may forget it.
 func TestARemovedServiceLeavesOnlyWhatItMay(t *testing.T) {
 	undying := func(v *Service) {
-		v.state.Undead, v.undead = true, undead{tree: &endingTree{err: box.ErrUnproved}, epoch: 1}
+		v.state.TreeUnproved, v.unprovedTree = true, unprovedTree{tree: &endingTree{err: box.ErrUnproved}, epoch: 1}
 	}
 	for name, c := range map[string]struct {
 		before func(v *Service) // it serves; nil: it is removed while it serves

@@ -39,21 +39,21 @@ func (c Conf) failsafe() bool { return c.OnLoss == config.OnLossFailsafe }
 // Service is one service on this node, over all sessions. Only the goroutine that serves it calls its methods, except for those that are
 // called safe.
 type Service struct {
-	node       *LocalNode
-	name       string
-	log        hclog.Logger
-	conf       Conf       // as it is in force
-	state      role.State // decides
-	mem        memory
-	inbox      *inbox
-	step       atomic.Pointer[step] // nil until it serves; safe
-	view       view
-	history    history
-	unit       *unit.Unit
-	trees      trees
-	undead     undead
-	breadcrumb breadcrumb
-	copy       *copyHere // of a replicated or warm service; nil: it is neither
+	node         *LocalNode
+	name         string
+	log          hclog.Logger
+	conf         Conf       // as it is in force
+	state        role.State // decides
+	mem          memory
+	inbox        *inbox
+	step         atomic.Pointer[step] // nil until it serves; safe
+	view         view
+	history      history
+	unit         *unit.Unit
+	trees        trees
+	unprovedTree unprovedTree
+	breadcrumb   breadcrumb
+	copy         *copyHere // of a replicated or warm service; nil: it is neither
 
 	engaged  bool
 	finds    atomic.Int32      // an UpgradeState; safe
@@ -62,7 +62,7 @@ type Service struct {
 }
 
 // ErrUndead says that processes of a child may be alive: then the session must not be closed.
-var ErrUndead = errors.New("the program is not proved dead")
+var ErrUnproved = errors.New("the program is not proved dead")
 
 // ErrHandover ends a stay in a session without ending the child, if that is possible; otherwise it is a stop.
 var ErrHandover = errors.New("another image of this process takes over")
@@ -121,17 +121,18 @@ func (v *Service) Remove() { v.inbox.given.removed.Store(true) }
 // Removed reports whether Remove was called. It is safe.
 func (v *Service) Removed() bool { return v.inbox.given.removed.Load() }
 
-// Undead is an error while a process of the service may be alive. It is called while the service does not serve.
-func (v *Service) Undead() error {
-	if v.undead.tree == nil {
+// Unproved is an error while a process of the service may be alive. It is called while the service does not serve.
+func (v *Service) Unproved() error {
+	if v.unprovedTree.tree == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", v.name, ErrUndead)
+	return fmt.Errorf("%s: %w", v.name, ErrUnproved)
 }
 
 // Gone reports whether nothing is left of a removed service. It is called while the service does not serve.
 func (v *Service) Gone() bool {
-	return v.Removed() && v.carried == nil && v.mem.place.Session == 0 && v.undead.tree == nil && v.undead.seen == "" && !v.unit.Owes()
+	alive := v.unprovedTree.tree != nil || v.unprovedTree.seen != ""
+	return v.Removed() && v.carried == nil && v.mem.place.Session == 0 && !alive && !v.unit.Owes()
 }
 
 // Birth is the birth of the folder that the service has seen; SetBirth tells it to a later namesake.
@@ -170,13 +171,13 @@ func (v *Service) Serve(ctx context.Context, s Session) error {
 	if handing(ctx) && !v.Removed() { // else Close ends it
 		v.copy.part()
 	}
-	if v.Removed() && v.carried == nil && !v.state.Undead && !handing(ctx) {
+	if v.Removed() && v.carried == nil && !v.state.TreeUnproved && !handing(ctx) {
 		t.leavePrevious(ctx)
 		v.copy.leave(s)
 	}
 	// This session need not stay open for a previous session's tree.
-	if u := &v.undead; v.state.Undead && (u.tree == nil || u.epoch == s.Epoch) {
-		return fmt.Errorf("%s: %w: %s", v.name, ErrUndead, u.seen)
+	if u := &v.unprovedTree; v.state.TreeUnproved && (u.tree == nil || u.epoch == s.Epoch) {
+		return fmt.Errorf("%s: %w: %s", v.name, ErrUnproved, u.seen)
 	}
 	return nil
 }

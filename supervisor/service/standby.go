@@ -14,26 +14,26 @@ import (
 func (t *stay) StandBy(ctx context.Context) role.Event {
 	defer t.v.wakeAfterDemotion()()
 	for {
-		bar, e, over := t.checkBar(ctx)
+		obstacle, e, over := t.applyNews(ctx)
 		switch {
 		case over:
 			return e
-		case bar != role.NoBar:
-			return role.Event{Kind: role.HeldBack, Bar: bar}
-		case t.v.state.Bar != role.NoBar: // a previous candidate's bar
+		case obstacle != role.NoObstacle:
+			return role.Event{Kind: role.HeldBack, Obstacle: obstacle}
+		case t.v.state.Obstacle != role.NoObstacle: // a previous candidate's obstacle
 			return role.Event{Kind: role.Allowed}
 		}
-		switch free, e, over := t.lockFree(ctx); {
+		switch free, e, over := t.waitLockFree(ctx); {
 		case over:
 			return e
 		case !free:
 		case t.v.copy.compared():
-			if !t.candidacy.leaves() {
+			if !t.candidacy.leavesToOtherCopy() {
 				return role.Event{Kind: role.LockFree}
 			}
-			return role.Event{Kind: role.LeftToElse}
-		case t.candidacy.polite():
-			return role.Event{Kind: role.LeftToElse}
+			return role.Event{Kind: role.LeftToOther}
+		case t.candidacy.leavesToOther():
+			return role.Event{Kind: role.LeftToOther}
 		default:
 			return role.Event{Kind: role.LockFree}
 		}
@@ -45,17 +45,17 @@ func (t *stay) WaitAllowed(ctx context.Context) role.Event {
 	v := t.v
 	defer v.wakeAfterDemotion()()
 	for {
-		bar, e, over := t.checkBar(ctx)
+		obstacle, e, over := t.applyNews(ctx)
 		switch {
 		case over:
 			return e
-		case bar == role.NoBar:
+		case obstacle == role.NoObstacle:
 			return role.Event{Kind: role.Allowed}
-		case bar != v.state.Bar:
-			return role.Event{Kind: role.HeldBack, Bar: bar}
+		case obstacle != v.state.Obstacle:
+			return role.Event{Kind: role.HeldBack, Obstacle: obstacle}
 		}
 		if t.candidacy.cand.Unsure() {
-			switch free, e, over := t.lockFree(ctx); {
+			switch free, e, over := t.waitLockFree(ctx); {
 			case over:
 				return e
 			case free && t.candidacy.opening.Ours():
@@ -63,13 +63,13 @@ func (t *stay) WaitAllowed(ctx context.Context) role.Event {
 			}
 			continue
 		}
-		if !bar.Unknown() {
+		if !obstacle.Unknown() {
 			if err := t.candidacy.standBack(ctx); err != nil {
 				return t.failed(err)
 			}
 		}
 		err := v.inbox.news.unless(ctx, func(ctx context.Context) error {
-			if bar == role.Paused { // when the active node is lost now, that is to be known
+			if obstacle == role.Paused { // when the active node is lost now, that is to be known
 				_ = t.candidacy.cand.WatchLock(ctx) // its end shows in ctx
 			}
 			<-ctx.Done()
@@ -92,11 +92,11 @@ func (c *candidacy) standBack(ctx context.Context) error {
 	return nil
 }
 
-// checkBar puts changes in force. It returns the bar that keeps this node from being a candidate, or why the candidate must be replaced.
-func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over bool) {
+// applyNews puts changes in force. It returns what keeps this node from being a candidate, or why the candidate must be replaced.
+func (t *stay) applyNews(ctx context.Context) (obstacle role.Obstacle, e role.Event, over bool) {
 	v := t.v
 	if v.inbox.intents.isErased() {
-		return bar, t.failed(election.ErrDeleted), true
+		return obstacle, t.failed(election.ErrDeleted), true
 	}
 	if v.applyConfig() {
 		v.view.announce()
@@ -105,25 +105,25 @@ func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over b
 		v.log.Info("the kind of election has changed", "election", v.conf.order())
 		err := errors.Join(t.candidacy.cand.Withdraw(ctx), t.candidacy.cand.Prefer(ctx, 0))
 		if err != nil { // P6: the other nodes in a queue would wait for us
-			return bar, t.failed(err), true
+			return obstacle, t.failed(err), true
 		}
-		return bar, role.Event{Kind: role.Reordered}, true
+		return obstacle, role.Event{Kind: role.Reordered}, true
 	}
-	intents, bar, why := v.inbox.bar(v.conf)
-	v.copy.halt(bar, intents.Control.Stopped, why)
-	bar, why = v.copy.bars(bar, why)
+	intents, obstacle, why := v.inbox.obstacle(v.conf)
+	v.copy.halt(obstacle, intents.Control.Stopped, why)
+	obstacle, why = v.copy.obstacle(obstacle, why)
 	t.candidacy.intents = intents
 	switch {
-	case bar.Unknown() && v.state.Bar == role.Paused:
-		bar = role.Paused // until the orders are known
-	case !bar.Unknown() && (bar == role.NoBar || !t.candidacy.cand.Unsure()):
-		v.view.showBar(bar, why)
+	case obstacle.Unknown() && v.state.Obstacle == role.Paused:
+		obstacle = role.Paused // until the orders are known
+	case !obstacle.Unknown() && (obstacle == role.NoObstacle || !t.candidacy.cand.Unsure()):
+		v.view.showObstacle(obstacle, why)
 	}
-	if bar != role.NoBar {
-		if !bar.Unknown() {
+	if obstacle != role.NoObstacle {
+		if !obstacle.Unknown() {
 			v.conf.Wait.tried()
 		}
-		return bar, e, false
+		return obstacle, e, false
 	}
 	priority := v.mem.preference.priority(time.Now())
 	if cold, _ := v.copy.cold(); cold != "" {
@@ -131,7 +131,7 @@ func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over b
 	}
 	err := prefer(ctx, t.candidacy.cand, priority)
 	if err != nil {
-		return bar, t.failed(err), true
+		return obstacle, t.failed(err), true
 	}
 	if v.copy != nil && v.copy.judged().vacancy == 0 { // somebody is promoted
 		v.view.unpromoted = ""
@@ -140,11 +140,11 @@ func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over b
 	if s := intents.Control.Switchover; s != nil && s.To == v.node.Self.Node {
 		t.candidacy.cand.Advance(election.First)
 	}
-	return bar, e, false
+	return obstacle, e, false
 }
 
-// lockFree waits until the lock is free, or until there is news to look at first.
-func (t *stay) lockFree(ctx context.Context) (free bool, e role.Event, over bool) {
+// waitLockFree waits until the lock is free, or until there is news to look at first.
+func (t *stay) waitLockFree(ctx context.Context) (free bool, e role.Event, over bool) {
 	err := t.v.inbox.news.unless(ctx, func(ctx context.Context) (err error) {
 		asked := time.Now()
 		t.candidacy.opening, err = t.candidacy.cand.Wait(ctx)
@@ -161,8 +161,8 @@ func (t *stay) lockFree(ctx context.Context) (free bool, e role.Event, over bool
 	return true, e, false
 }
 
-// polite reports whether this node leaves a free lock to another one for now.
-func (c *candidacy) polite() bool {
+// leavesToOther reports whether this node leaves a free lock to another one for now.
+func (c *candidacy) leavesToOther() bool {
 	v := c.v
 	rival := v.mem.preference.graceForOthers(time.Now(), c.intents)
 	if cold, _ := v.copy.cold(); cold != "" {
@@ -230,7 +230,7 @@ func (t *stay) Claim(ctx context.Context) role.Event {
 	v.inbox.intents.follow()
 	v.engage()
 	t.beginTerm(claim, crumb.Effects)
-	t.term.promotion.spares = v.copy != nil
+	t.term.promotion.copyNotTaken = v.copy != nil
 	return role.Event{Kind: role.Won}
 }
 

@@ -123,7 +123,7 @@ func (t *stay) UndoOld(ctx context.Context) role.Event {
 		}
 		v.runHook(ctx, "on_standby", v.conf.Hooks.OnStandby, "supervisor started")
 	}
-	return role.Event{Kind: role.Settled}
+	return role.Event{Kind: role.Undone}
 }
 
 // undoOld reports whether all is undone. Until then this node is no candidate for this service.

@@ -85,11 +85,11 @@ func TestACopyThatWasTakenAndIsNotPromotedIsAskedToEnd(t *testing.T) {
 			h := v.testStay(ctx, Session{Session: sess, Gate: gateOf(sess)}, tree)
 			h.candidacy.cand = &election.Candidate{}
 			h.term.claim = &election.Claim{Token: 7}
-			h.term.promotion.spares = true
+			h.term.promotion.copyNotTaken = true
 			if c.ends {
 				end()
 			}
-			if got := h.term.promotion.take(ctx, &h.term); got.Kind != c.want {
+			if got := h.term.promotion.takeCopy(ctx, &h.term); got.Kind != c.want {
 				t.Errorf("%s: %v, want %v", name, got.Kind, c.want)
 			}
 			if got := h.Stop(ctx); got.Kind != role.Stopped || !program.asked.Load() {
@@ -133,7 +133,7 @@ func TestThePauseOfADemotionBelongsToTheGap(t *testing.T) {
 		if got := h.Prove(t.Context()); got.Kind != role.Proved {
 			t.Error(got.Kind)
 		}
-		if ended := v.history.takeOwed().end; !ended.Equal(began) {
+		if ended := v.history.takeUnwritten().end; !ended.Equal(began) {
 			t.Errorf("it ended %v after demote began", ended.Sub(began))
 		}
 	})

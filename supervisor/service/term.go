@@ -131,7 +131,7 @@ func (t *stay) Arm(ctx context.Context) role.Event {
 	if e := t.term.promotion.compareAgain(ctx, &t.term); e.Kind != role.Armed {
 		return e
 	}
-	if e := t.term.promotion.take(ctx, &t.term); e.Kind != role.Armed {
+	if e := t.term.promotion.takeCopy(ctx, &t.term); e.Kind != role.Armed {
 		return e
 	}
 	if e := t.term.arm(ctx, t.s.LeaseLength()); e.Kind != role.Armed {

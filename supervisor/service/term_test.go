@@ -150,7 +150,7 @@ func TestAStayThatHasToLeaveBeginsNoCandidacy(t *testing.T) {
 		if leaves {
 			close(leave)
 		}
-		want := role.Event{Kind: role.Settled}
+		want := role.Event{Kind: role.Undone}
 		if leaves {
 			want.Kind = role.StayOver
 		}

@@ -70,7 +70,7 @@ func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 		t.Fatalf("known of it: %+v", first)
 	}
 	again := v.testStay(t.Context(), Session{}, &endingTree{})
-	again.Treed(func(error) {})
+	again.TreeMade(func(error) {})
 	if found := v.Tree(id); found == nil || found == first {
 		t.Error("its former stay is found")
 	}

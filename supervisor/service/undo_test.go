@@ -53,7 +53,7 @@ func TestTheLockIsKeptUntilAllIsUndone(t *testing.T) {
 		if m := <-v.view.announcer.newest; m.Role != election.RoleStopping || m.Health != election.HealthFailing || m.Why != "not undone: fs: exit code 32, next try in 4s" {
 			t.Errorf("status %+v", m)
 		}
-		if e := <-done; e.Kind != role.Settled || *tries != 6 || v.unit.Owes() {
+		if e := <-done; e.Kind != role.Undone || *tries != 6 || v.unit.Owes() {
 			t.Errorf("%v, undone %d times, still owed: %v", e.Kind, *tries, v.unit.Owed())
 		}
 		if !slices.Equal(told, []bool{true}) {
@@ -79,7 +79,7 @@ func TestWhatIsNotUndoneIsLeftToTheNextSession(t *testing.T) {
 			} else {
 				close(hurry)
 			}
-			if e := <-done; e.Kind != role.Unsettled || leaves != (time.Since(began) == stopPatience) {
+			if e := <-done; e.Kind != role.NotUndone || leaves != (time.Since(began) == stopPatience) {
 				t.Errorf("%s: %v after %v", name, e.Kind, time.Since(began))
 			}
 			if !slices.Equal(told, []bool{false}) { // then they close no session
@@ -109,7 +109,7 @@ func TestAnUndoThatTheLeasesEndInterruptsGoesOnAtOnce(t *testing.T) {
 				return 137
 			})
 			stay := v.testStay(ctx, Session{Session: s, Leave: leave}, shellTree{})
-			if e := stay.Undo(ctx); e.Kind != role.Unsettled {
+			if e := stay.Undo(ctx); e.Kind != role.NotUndone {
 				t.Errorf("%v", e.Kind)
 			}
 			time.Sleep(time.Second)
@@ -131,10 +131,10 @@ func TestALateUndoOfASupervisorThatStopsCounts(t *testing.T) {
 		want         role.EventKind
 		over         time.Duration
 	}{
-		"soon":               {5500 * time.Millisecond, 0, role.Settled, 6 * time.Second},
-		"at the last moment": {29500 * time.Millisecond, 0, role.Settled, 30 * time.Second},
-		"too late":           {30500 * time.Millisecond, 0, role.Unsettled, 30 * time.Second},
-		"slow":               {26500 * time.Millisecond, 8 * time.Second, role.Settled, 35 * time.Second},
+		"soon":               {5500 * time.Millisecond, 0, role.Undone, 6 * time.Second},
+		"at the last moment": {29500 * time.Millisecond, 0, role.Undone, 30 * time.Second},
+		"too late":           {30500 * time.Millisecond, 0, role.NotUndone, 30 * time.Second},
+		"slow":               {26500 * time.Millisecond, 8 * time.Second, role.Undone, 35 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestALateUndoOfASupervisorThatStopsCounts(t *testing.T) {
 				go func() { done <- stay.Undo(t.Context()) }()
 				time.Sleep(time.Until(ordered))
 				close(leave)
-				if e := <-done; e.Kind != one.want || time.Since(ordered) != one.over || !slices.Equal(told, []bool{one.want == role.Settled}) {
+				if e := <-done; e.Kind != one.want || time.Since(ordered) != one.over || !slices.Equal(told, []bool{one.want == role.Undone}) {
 					t.Errorf("%v after %v, told %v", e.Kind, time.Since(ordered), told)
 				}
 			})
@@ -171,7 +171,7 @@ func TestNothingStartsBesideWhatIsNotUndone(t *testing.T) {
 		v, tries := owing(t, 1)
 		v.state.Then = role.Judge
 		stay := v.testStay(t.Context(), Session{Session: &election.Session{}}, shellTree{})
-		for _, want := range []role.EventKind{role.Unsettled, role.Settled} {
+		for _, want := range []role.EventKind{role.NotUndone, role.Undone} {
 			if e := stay.Undo(t.Context()); e.Kind != want {
 				t.Errorf("%v after %d attempts, want %v", e.Kind, *tries, want)
 			}

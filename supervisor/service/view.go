@@ -17,17 +17,17 @@ import (
 
 // view shows a service, here and to the other nodes. It decides nothing.
 type view struct {
-	service  string
-	observer Observer
-	log      hclog.Logger
-	conf     *Conf // as it is in force
-	mem      *memory
-	undead   *undead
-	owed     func() string                 // what is not undone, in words; "": nothing
-	follows  func(control.ReadWish) string // nil: the service is not replicated
-	fails    func() string                 // why the copy here could not be promoted soon; "": that is not known
-	copy     func() control.CopyStatus
-	intents  *intents
+	service      string
+	observer     Observer
+	log          hclog.Logger
+	conf         *Conf // as it is in force
+	mem          *memory
+	unprovedTree *unprovedTree
+	owed         func() string                 // what is not undone, in words; "": nothing
+	follows      func(control.ReadWish) string // nil: the service is not replicated
+	fails        func() string                 // why the copy here could not be promoted soon; "": that is not known
+	copy         func() control.CopyStatus
+	intents      *intents
 
 	taken      taken
 	left       taken // the role before this one
@@ -53,7 +53,7 @@ type taken struct {
 
 func newView(v *Service) view {
 	return view{
-		service: v.name, observer: v.node.Observer, log: v.log, conf: &v.conf, mem: &v.mem, undead: &v.undead,
+		service: v.name, observer: v.node.Observer, log: v.log, conf: &v.conf, mem: &v.mem, unprovedTree: &v.unprovedTree,
 		owed: v.unit.NotUndone, intents: &v.inbox.intents,
 		fails: func() string { return "" }, taken: taken{role: election.RoleOffline}, wellness: wellness{news: v.inbox.news},
 		announcer: newAnnouncer(v.log, func() { v.node.Observer.Announced(v.name) }),
@@ -117,7 +117,7 @@ func (w *view) member() election.Member {
 			m.Demoted, m.Why = d, d.String()
 		}
 	case election.RoleOffline: // it is announced only while something is left here
-		if why := cmp.Or(w.undead.seen, w.owed()); why != "" {
+		if why := cmp.Or(w.unprovedTree.seen, w.owed()); why != "" {
 			m.Role, m.Health, m.Why = election.RoleStandby, election.HealthUnfit, why
 		}
 	}
@@ -187,20 +187,20 @@ func (w *view) showReady(ready bool) {
 }
 
 // showBar shows why this node is no candidate, or that it is one.
-func (w *view) showBar(bar role.Bar, why string) {
-	w.never = bar == role.Ineligible
+func (w *view) showObstacle(obstacle role.Obstacle, why string) {
+	w.never = obstacle == role.Ineligible
 	if w.note == why {
 		return
 	}
 	w.note = why
 	paused := w.taken.role == election.RolePaused
 	switch {
-	case bar == role.Paused && paused: // in other words
+	case obstacle == role.Paused && paused: // in other words
 		w.announceChange()
 		return
-	case bar == role.Paused, bar == role.NoBar && paused: // the role, which is about to change, says so
+	case obstacle == role.Paused, obstacle == role.NoObstacle && paused: // the role, which is about to change, says so
 		return
-	case bar == role.NoBar:
+	case obstacle == role.NoObstacle:
 		w.log.Info("this node can take the service")
 	case strings.HasPrefix(why, replica.Starting+", "): // that was logged without the reason
 	case why == replica.Starting:

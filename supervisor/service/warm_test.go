@@ -29,16 +29,16 @@ func warmed(t *testing.T) *Service {
 func TestAWarmProgramStandsByWhereItMayBePromoted(t *testing.T) {
 	v := warmed(t)
 	for _, c := range []struct {
-		bar     role.Bar
-		stopped bool
-		says    string
+		obstacle role.Obstacle
+		stopped  bool
+		says     string
 	}{
-		{role.Drained, false, "why"}, {role.NoBar, false, "its program does not run"}, {role.Ineligible, false, "why"}, {role.Unasked, false, "why"},
-		{role.Paused, false, "its program does not run"}, {role.Paused, true, "why"}, {role.Unasked, false, "why"}, {role.Unfit, false, "its program does not run"},
+		{role.Drained, false, "why"}, {role.NoObstacle, false, "its program does not run"}, {role.Ineligible, false, "why"}, {role.OrdersUnknown, false, "why"},
+		{role.Paused, false, "its program does not run"}, {role.Paused, true, "why"}, {role.OrdersUnknown, false, "why"}, {role.CannotStart, false, "its program does not run"},
 	} {
-		v.copy.halt(c.bar, c.stopped, "why")
+		v.copy.halt(c.obstacle, c.stopped, "why")
 		if got := v.copy.Halted(); (got == "") != (c.says != "why") {
-			t.Errorf("%v, stopped: %v: %q", c.bar, c.stopped, got)
+			t.Errorf("%v, stopped: %v: %q", c.obstacle, c.stopped, got)
 		}
 	}
 	var none *copyHere
@@ -51,8 +51,8 @@ func TestAWarmProgramStandsByWhereItMayBePromoted(t *testing.T) {
 // A node whose program does not run may take the lock, and is no target of a switchover. One whose program starts waits for that.
 func TestANodeWhoseWarmProgramDoesNotRunIsUnfit(t *testing.T) {
 	v := warmed(t)
-	if bar, _ := v.copy.bars(role.NoBar, ""); bar != role.NoBar || v.view.fails() == "" {
-		t.Errorf("%v, %q", bar, v.view.fails())
+	if obstacle, _ := v.copy.obstacle(role.NoObstacle, ""); obstacle != role.NoObstacle || v.view.fails() == "" {
+		t.Errorf("%v, %q", obstacle, v.view.fails())
 	}
 	if v.view.follows != nil {
 		t.Error("it has data that clients may read")
@@ -64,7 +64,7 @@ func TestAWarmProgramThatDoesNotRunIsStartedByItsTerm(t *testing.T) {
 	v := warmed(t)
 	s := newStay(t.Context(), v, Session{})
 	may := errors.New("not now")
-	cfg := s.term.promotion.promotes(&s.term, unit.RunConfig{Token: 7, MayStart: func() error { return may }})
+	cfg := s.term.promotion.withPromotion(&s.term, unit.RunConfig{Token: 7, MayStart: func() error { return may }})
 	if !slices.Contains(cfg.Env, "UNDERSTUDY_ROLE=follower") || cfg.Adopt != nil || !errors.Is(cfg.MayStart(), may) {
 		t.Errorf("%v, adopts %v, may start: %v", cfg.Env, cfg.Adopt, cfg.MayStart())
 	}

@@ -78,11 +78,11 @@ func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
 			if c.want != role.Unarmed {
 				v.inbox.watchdog.found.write(fitness{known: true})
 			}
-			want := role.NoBar
+			want := role.NoObstacle
 			if c.want == role.Unarmed {
 				want = role.WatchdogUnarmed
 			}
-			if _, bar, why := v.inbox.bar(v.conf); bar != want {
+			if _, obstacle, why := v.inbox.obstacle(v.conf); obstacle != want {
 				t.Errorf("barred by %q", why)
 			}
 		})
@@ -94,20 +94,20 @@ func TestNodeStandsOnceItsWatchdogCanBeArmed(t *testing.T) {
 		k := &watched{err: errors.New("another program holds it")}
 		v := guarded(t, &config.Watchdog{Device: "/dev/w", Mode: config.WatchdogRequired}, k)
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, bar, _ := v.inbox.bar(v.conf); bar != role.WatchdogUnknown || !bar.Unknown() {
-			t.Errorf("before the first look: %v", bar)
+		if _, obstacle, _ := v.inbox.obstacle(v.conf); obstacle != role.WatchdogUnknown || !obstacle.Unknown() {
+			t.Errorf("before the first look: %v", obstacle)
 		}
 		go v.inbox.watchdog.checkUntilArmable(ctx, func() time.Duration { return 6 * time.Second })
 		synctest.Wait()
-		if _, bar, why := v.inbox.bar(v.conf); bar != role.WatchdogUnarmed || !strings.Contains(why, "another program holds it") {
-			t.Errorf("held by another: %v, %s", bar, why)
+		if _, obstacle, why := v.inbox.obstacle(v.conf); obstacle != role.WatchdogUnarmed || !strings.Contains(why, "another program holds it") {
+			t.Errorf("held by another: %v, %s", obstacle, why)
 		}
 		<-v.inbox.news
 		k.mended()
 		time.Sleep(2 * tryAgain)
 		synctest.Wait()
-		if _, bar, why := v.inbox.bar(v.conf); bar != role.NoBar {
-			t.Errorf("free again: %v, %s", bar, why)
+		if _, obstacle, why := v.inbox.obstacle(v.conf); obstacle != role.NoObstacle {
+			t.Errorf("free again: %v, %s", obstacle, why)
 		}
 		select {
 		case <-v.inbox.news:

@@ -68,7 +68,7 @@ func (c *Commands) run(
 	}
 	defer func() {
 		if end := endTree(ctx, tree); end != nil {
-			err = &undead{tree, errors.Join(err, end)}
+			err = &unprovedCommand{tree, errors.Join(err, end)}
 		}
 	}()
 	return child.Output(ctx, reach, tree.Start, spec)
@@ -86,13 +86,13 @@ func (c *Commands) Run(ctx context.Context, name string, spec child.Spec, limit 
 	return err
 }
 
-// undead is a command of which some process is not proved dead. Its tree is killed on.
-type undead struct {
+// unprovedCommand is a command of which some process is not proved dead. Its tree is killed on.
+type unprovedCommand struct {
 	tree host.Tree
 	error
 }
 
-func (u *undead) Unwrap() error { return u.error }
+func (u *unprovedCommand) Unwrap() error { return u.error }
 
 func endTree(ctx context.Context, tree host.Tree) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)

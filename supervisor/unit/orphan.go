@@ -40,7 +40,7 @@ func setBy(prog config.Process) *AddressDebt {
 }
 
 // owe tells the guardians that a term may have debts, once in a run.
-func (r *Run) owe(ctx context.Context) error {
+func (r *Run) noteUndos(ctx context.Context) error {
 	if r.owes {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (n Note) Undo(ctx context.Context, store Notes, m Means) error {
 		}
 		d := left.Debts[last]
 		if err := m.undo(ctx, d); err != nil {
-			for left, hangs := errors.AsType[*undead](err); hangs && ctx.Err() == nil; { // P2: nobody else tries beside it
+			for left, hangs := errors.AsType[*unprovedCommand](err); hangs && ctx.Err() == nil; { // P2: nobody else tries beside it
 				hangs = endTree(ctx, left.tree) != nil
 			}
 			return fmt.Errorf("not undone: %s: %w", called(d.Name), err)

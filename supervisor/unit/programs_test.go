@@ -87,16 +87,16 @@ func TestTheSameInOtherWordsIsNoOtherConfig(t *testing.T) {
 	q.Caps = config.Capabilities{Bounding: &[]config.Capability{2, 1}, Ambient: []config.Capability{1, 2}}
 	p.Env, p.Limits = map[string]string{}, map[string]config.Limit{}
 	q.Env, q.Limits = nil, nil
-	if diff := cmp.Diff(essence(one), essence(other), cmp.AllowUnexported(essential{})); diff != "" {
+	if diff := cmp.Diff(startSettings(one), startSettings(other), cmp.AllowUnexported(startSetting{})); diff != "" {
 		t.Error(diff)
 	}
 	*q.Caps.Bounding = nil // none at all, unlike all of the supervisor's own
 	p.Caps.Bounding = nil
-	if reflect.DeepEqual(essence(one), essence(other)) {
+	if reflect.DeepEqual(startSettings(one), startSettings(other)) {
 		t.Error("other capabilities are taken for the same")
 	}
 	q.Caps = p.Caps
-	if q.Env = map[string]string{"A": "b"}; reflect.DeepEqual(essence(one), essence(other)) {
+	if q.Env = map[string]string{"A": "b"}; reflect.DeepEqual(startSettings(one), startSettings(other)) {
 		t.Error("another environment is taken for the same")
 	}
 }

@@ -214,7 +214,7 @@ func (r *Run) First() host.Process {
 }
 
 // Outdated reports whether a changed config requires a restart.
-func (r *Run) Outdated(now config.Service) bool { return outdated(r.cfg.Conf, now) }
+func (r *Run) Outdated(now config.Service) bool { return needsRestart(r.cfg.Conf, now) }
 
 // Reconfigure puts the parts of a changed config in force that do not require a restart.
 func (r *Run) Reconfigure(now config.Service) { r.watch.reconfigure(now.Health) }

@@ -116,7 +116,7 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 		}); err != nil {
 			return nil, err
 		}
-		if err := r.owe(ctx); err != nil {
+		if err := r.noteUndos(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -229,7 +229,7 @@ func (u *Unit) undo(
 		u.debts.settle()
 		return nil
 	}
-	if left, ok := errors.AsType[*undead](err); ok {
+	if left, ok := errors.AsType[*unprovedCommand](err); ok {
 		u.hung = left.tree
 	}
 	err = fmt.Errorf("not undone: %s: %w", called(d.Name), err)

@@ -33,8 +33,8 @@ type Actions interface {
 	// Joined starts a candidate's helpers, and Parted ends them; now is where the candidacy led.
 	Joined(context.Context)
 	Parted(ctx context.Context, now State)
-	// Treed gets a function that ends the candidacy or term that has a tree from here on: it ends the contexts of its actions.
-	Treed(end context.CancelCauseFunc)
+	// TreeMade gets a function that ends the candidacy or term that has a tree from here on: it ends the contexts of its actions.
+	TreeMade(end context.CancelCauseFunc)
 	// Moved is called after each step. err says that the event was not expected.
 	Moved(was, now State, e Event, err error)
 }
@@ -48,7 +48,7 @@ func (d driver) drive(ctx context.Context, s State) State {
 	s = d.step(s, Event{Kind: Opened})
 	for s.Place != Away {
 		if s.Place.Joined() {
-			s = d.joined(ctx, s)
+			s = d.driveCandidacy(ctx, s)
 		} else {
 			s = d.step(s, d.act[s.Place](ctx))
 		}
@@ -56,12 +56,12 @@ func (d driver) drive(ctx context.Context, s State) State {
 	return s
 }
 
-// joined drives a candidacy.
-func (d driver) joined(ctx context.Context, s State) State {
+// driveCandidacy drives a candidacy.
+func (d driver) driveCandidacy(ctx context.Context, s State) State {
 	d.h.Joined(ctx)
 	for s.Place.Joined() {
-		if s.Place.Treed() {
-			s = d.treed(ctx, s)
+		if s.Place.HasTree() {
+			s = d.driveTree(ctx, s)
 		} else {
 			s = d.step(s, d.act[s.Place](ctx))
 		}
@@ -76,12 +76,12 @@ type driver struct {
 	act [Places]func(context.Context) Event
 }
 
-// treed drives for as long as there is a tree.
-func (d driver) treed(ctx context.Context, s State) State {
+// driveTree drives for as long as there is a tree.
+func (d driver) driveTree(ctx context.Context, s State) State {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	d.h.Treed(end)
-	for s.Place.Treed() {
+	d.h.TreeMade(end)
+	for s.Place.HasTree() {
 		s = d.step(s, d.act[s.Place](ctx))
 	}
 	return s
@@ -96,7 +96,7 @@ func (d driver) step(s State, e Event) State {
 func actions(h Actions) [Places]func(context.Context) Event {
 	return [Places]func(context.Context) Event{
 		EndingOld: h.EndOld, UndoingOld: h.UndoOld, Joining: h.Join, Retrying: h.Retry, Quarantined: h.Quarantine, Resuming: h.Resume,
-		BackOff: h.BackOff, Preparing: h.Prepare, Standby: h.StandBy, Barred: h.WaitAllowed, Deferring: h.Defer, Claiming: h.Claim,
+		BackOff: h.BackOff, Preparing: h.Prepare, Standby: h.StandBy, Blocked: h.WaitAllowed, Deferring: h.Defer, Claiming: h.Claim,
 		Fencing: h.Fence, Arming: h.Arm, Running: h.Run, HandingOver: h.HandOver, Stopping: h.Stop, Clearing: h.Clear, Proving: h.Prove,
 		Undoing: h.Undo, Judging: h.Judge, Waiting: h.Wait, Releasing: h.Release, Recording: h.Record, Discarding: h.Discard,
 	}

@@ -7,17 +7,17 @@ import (
 
 // at is how a service comes to a place: the events of a stay that lead there.
 var at = func() map[Place][]EventKind {
-	joined := []EventKind{Proved, Settled, Joined}
+	joined := []EventKind{Proved, Undone, Joined}
 	standby := append(slices.Clone(joined), Prepared)
 	claiming := append(slices.Clone(standby), LockFree)
 	fencing := append(slices.Clone(claiming), Won)
 	running := append(slices.Clone(fencing), PreviousDead, Armed)
 	stopping := append(slices.Clone(running), Ended)
-	judging := append(slices.Clone(stopping), Stopped, Proved, Settled)
-	failed := append(slices.Clone(judging), Failed, Proved, Settled, Released, Recorded)
+	judging := append(slices.Clone(stopping), Stopped, Proved, Undone)
+	failed := append(slices.Clone(judging), Failed, Proved, Undone, Released, Recorded)
 	return map[Place][]EventKind{
 		EndingOld: nil, UndoingOld: joined[:1], Joining: joined[:2], Retrying: append(slices.Clone(joined[:2]), JoinFailed), Preparing: joined,
-		Standby: standby, Barred: append(slices.Clone(standby), HeldBack), Deferring: append(slices.Clone(standby), LeftToElse), Claiming: claiming,
+		Standby: standby, Blocked: append(slices.Clone(standby), HeldBack), Deferring: append(slices.Clone(standby), LeftToOther), Claiming: claiming,
 		Fencing: fencing, Arming: append(slices.Clone(fencing), PreviousDead), Running: running, HandingOver: append(slices.Clone(running), HandAsked),
 		Stopping: stopping, Clearing: append(slices.Clone(stopping), Stopped), Judging: judging, Waiting: append(slices.Clone(judging), Again),
 		BackOff: failed,
@@ -45,7 +45,7 @@ func TestWhatEndsATermEndsItEverywhere(t *testing.T) {
 			if p == Running && why == HandAsked {
 				continue // they are handed over
 			}
-			rest, want := []EventKind{Proved, Settled, Released, Recorded}, []Place{Proving, Undoing, Releasing, Recording}
+			rest, want := []EventKind{Proved, Undone, Released, Recorded}, []Place{Proving, Undoing, Releasing, Recording}
 			if (p == Running || p == Arming) && why != LockLost && why != LeaseOver && why != Expired {
 				rest, want = append([]EventKind{Stopped}, rest...), append([]Place{Stopping}, want...)
 			}
@@ -63,7 +63,7 @@ func TestWhatEndsATermEndsItEverywhere(t *testing.T) {
 // A term that was handed over ends as any other, if it cannot go on: its programs run already.
 func TestATermThatGoesOnEndsAsAnyOther(t *testing.T) {
 	for _, why := range []EventKind{LockLost, LeaseOver, LeaseEnding, Expired} {
-		s, h := drive(t, State{Carried: true}, Joined, why, Proved, Settled, Released, Recorded, StayOver)
+		s, h := drive(t, State{Carried: true}, Joined, why, Proved, Undone, Released, Recorded, StayOver)
 		if want := []Place{Joining, Resuming, Proving, Undoing, Releasing, Recording, Preparing, Away}; !slices.Equal(h.places, want) || s != (State{Cause: why}) {
 			t.Errorf("%v: %v, %+v", why, h.places, s)
 		}
@@ -77,7 +77,7 @@ func TestATermEndsWhileItWaits(t *testing.T) {
 		if rests {
 			want = BackOff
 		}
-		_, went := from(t, Waiting, why, Proved, Settled, Released, Recorded, StayOver)
+		_, went := from(t, Waiting, why, Proved, Undone, Released, Recorded, StayOver)
 		if !slices.Equal(went, []Place{Proving, Undoing, Releasing, Recording, want, Away}) {
 			t.Errorf("%v: %v", why, went)
 		}
@@ -91,11 +91,11 @@ func TestAStayEndsEverywhere(t *testing.T) {
 			t.Errorf("%v: %v", p, went)
 		}
 	}
-	for _, p := range []Place{Standby, Barred, Deferring, Claiming} {
+	for _, p := range []Place{Standby, Blocked, Deferring, Claiming} {
 		if _, went := from(t, p, StayOver, Proved); !slices.Equal(went, []Place{Discarding, Away}) {
 			t.Errorf("%v: %v", p, went)
 		}
-		if s, went := from(t, p, StayOver, Unproved); !slices.Equal(went, []Place{Discarding, Away}) || !s.Undead {
+		if s, went := from(t, p, StayOver, Unproved); !slices.Equal(went, []Place{Discarding, Away}) || !s.TreeUnproved {
 			t.Errorf("%v, not proved: %v, %+v", p, went, s)
 		}
 	}
@@ -108,13 +108,13 @@ func TestACandidateThatDoesNotWorkIsReplaced(t *testing.T) {
 			t.Errorf("%v: %v", p, went)
 		}
 	}
-	for _, p := range []Place{Standby, Barred, Deferring, Claiming} {
+	for _, p := range []Place{Standby, Blocked, Deferring, Claiming} {
 		if _, went := from(t, p, Trouble, Proved, Waited, StayOver); !slices.Equal(went, []Place{Discarding, Retrying, Joining, Away}) {
 			t.Errorf("%v: %v", p, went)
 		}
 	}
 	// It gave up before that, and still has to leave the lock to others.
-	if s, went := from(t, BackOff, Trouble, Waited, Joined, StayOver); !slices.Equal(went, []Place{Retrying, Joining, BackOff, Away}) || !s.Failed {
+	if s, went := from(t, BackOff, Trouble, Waited, Joined, StayOver); !slices.Equal(went, []Place{Retrying, Joining, BackOff, Away}) || !s.BackOffDue {
 		t.Errorf("%v, %+v", went, s)
 	}
 }
@@ -126,10 +126,10 @@ func TestALossOfDataIsWaitedOut(t *testing.T) {
 		t.Fatalf("%+v: %v", lost, err)
 	}
 	s, err := Step(lost, Event{Kind: StayOver})
-	if err != nil || s != (State{Lost: true}) {
+	if err != nil || s != (State{QuarantineDue: true}) {
 		t.Fatalf("the session ends meanwhile: %+v: %v", s, err)
 	}
-	s, h := drive(t, s, Proved, Settled, Joined, Waited, Prepared, StayOver, Proved)
+	s, h := drive(t, s, Proved, Undone, Joined, Waited, Prepared, StayOver, Proved)
 	if want := []Place{EndingOld, UndoingOld, Joining, Quarantined, Preparing, Standby, Discarding, Away}; !slices.Equal(h.places, want) || s != (State{}) {
 		t.Errorf("%v, %+v", h.places, s)
 	}
@@ -137,14 +137,14 @@ func TestALossOfDataIsWaitedOut(t *testing.T) {
 
 // P2: a term whose effects are not undone gives nothing back: its lock ends with its session. In place, nothing is started beside them.
 func TestWhatIsNotUndoneIsNotGivenBack(t *testing.T) {
-	if s, went := from(t, Running, SwitchAsked, Stopped, Proved, Unsettled); !slices.Equal(went, []Place{Stopping, Proving, Undoing, Away}) || s.Claimed {
+	if s, went := from(t, Running, SwitchAsked, Stopped, Proved, NotUndone); !slices.Equal(went, []Place{Stopping, Proving, Undoing, Away}) || s.Claimed {
 		t.Errorf("%v, %+v", went, s)
 	}
-	_, went := from(t, Running, Ended, Stopped, Proved, Unsettled, Proved, Settled, Released, Recorded, StayOver)
+	_, went := from(t, Running, Ended, Stopped, Proved, NotUndone, Proved, Undone, Released, Recorded, StayOver)
 	if want := []Place{Stopping, Clearing, Undoing, Proving, Undoing, Releasing, Recording, Preparing, Away}; !slices.Equal(went, want) {
 		t.Errorf("%v", went)
 	}
-	_, went = from(t, Running, Ended, Stopped, Proved, LockLost, Proved, Unsettled)
+	_, went = from(t, Running, Ended, Stopped, Proved, LockLost, Proved, NotUndone)
 	if want := []Place{Stopping, Clearing, Undoing, Proving, Undoing, Away}; !slices.Equal(went, want) {
 		t.Errorf("%v", went)
 	}

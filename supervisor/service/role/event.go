@@ -9,25 +9,25 @@ const (
 	StayOver                  // the session, or this node's stay in it, is over
 	Proved                    // no process is alive
 	Unproved                  // and the service leaves without more patience, or the session is over
-	Settled                   // all effects are undone
+	Undone                    // all effects are undone
 	// An effect is not, and the service leaves without more patience, or the session is over; in place: once it was tried.
-	Unsettled
+	NotUndone
 	Joined     // Event.DataLost
 	JoinFailed // no candidate could be made
 	Waited     // a pause is over, or its reason is
 	Prepared
-	Trouble    // a candidate does not work any more, or another node had its tree ended: a new one follows after a pause
-	Reordered  // the config has another kind of election
-	HeldBack   // Event.Bar
-	Allowed    // no bar any more
-	LockFree   // the lock is free; while barred: it may be ours already
-	LeftToElse // the lock is free, and another node is preferred
+	Trouble     // a candidate does not work any more, or another node had its tree ended: a new one follows after a pause
+	Reordered   // the config has another kind of election
+	HeldBack    // Event.Obstacle
+	Allowed     // no obstacle any more
+	LockFree    // the lock is free; while blocked: it may be ours already
+	LeftToOther // the lock is free, and another node is preferred
 	Won
 	Taken // another node was quicker
 	Resumed
 	CannotResume
 	PreviousDead  // no other node's program runs, and the breadcrumb names us
-	PreviousAlive // fencing was refused; Event.Settle
+	PreviousAlive // fencing was refused; Event.BackOffUntilProof
 	PauseAsked
 	Armed
 	Unarmed // the watchdog, which is required, cannot be armed
@@ -63,8 +63,8 @@ const (
 )
 
 var kindNames = [Kinds]string{
-	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Unsettled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble",
-	"Reordered", "HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "PreviousDead",
+	"Opened", "StayOver", "Proved", "Unproved", "Undone", "NotUndone", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble",
+	"Reordered", "HeldBack", "Allowed", "LockFree", "LeftToOther", "Won", "Taken", "Resumed", "CannotResume", "PreviousDead",
 	"PreviousAlive", "PauseAsked", "Armed", "Unarmed", "NoCopy", "Behind", "Ended", "Changed", "SwitchAsked", "RestartAsked",
 	"StopOrdered", "PreferredBack", "NotReachable", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked", "HandAsked",
 	"Outlasted", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released",
@@ -75,10 +75,10 @@ func (k EventKind) String() string { return kindNames[k] }
 
 // Event is one fact.
 type Event struct {
-	Kind     EventKind
-	Bar      Bar  // HeldBack
-	DataLost bool // Joined: ZooKeeper has lost its data since this node saw it last
-	Settle   bool // PreviousAlive: the backoff may end as soon as its death is known
+	Kind              EventKind
+	Obstacle          Obstacle // HeldBack
+	DataLost          bool     // Joined: ZooKeeper has lost its data since this node saw it last
+	BackOffUntilProof bool     // PreviousAlive: the backoff may end as soon as its death is known
 }
 
 // Ends are the causes that may end a term in any place, several of them at the same time.

@@ -17,7 +17,7 @@ const (
 	BackOff                  // gave up: other nodes may try
 	Preparing                // making a tree, so that a failover need not
 	Standby                  // waiting for the lock
-	Barred                   // State.Bar keeps this node from being a candidate
+	Blocked                  // State.Obstacle keeps this node from being a candidate
 	Deferring                // leaving a free lock to a preferred node
 	Claiming                 // taking the lock
 	Fencing                  // the lock is ours, but the previous active is not known to be dead
@@ -37,7 +37,7 @@ const (
 )
 
 var placeNames = [Places]string{
-	"Away", "EndingOld", "UndoingOld", "Joining", "Retrying", "Quarantined", "Resuming", "BackOff", "Preparing", "Standby", "Barred",
+	"Away", "EndingOld", "UndoingOld", "Joining", "Retrying", "Quarantined", "Resuming", "BackOff", "Preparing", "Standby", "Blocked",
 	"Deferring", "Claiming", "Fencing", "Arming", "Running", "HandingOver", "Stopping", "Clearing", "Proving", "Undoing", "Judging",
 	"Waiting", "Releasing", "Recording", "Discarding",
 }
@@ -59,46 +59,48 @@ func (s set) has(p Place) bool { return s>>p&1 == 1 }
 // Each place is in one of these sets. A function of step.go handles each set.
 var (
 	arriving = setOf(Away, EndingOld, UndoingOld, Joining, Retrying, Quarantined, Resuming, BackOff)
-	standing = setOf(Preparing, Standby, Barred, Deferring, Claiming, Discarding)
+	standing = setOf(Preparing, Standby, Blocked, Deferring, Claiming, Discarding)
 	holding  = setOf(Fencing, Arming, Running, HandingOver)
 	ending   = setOf(Stopping, Clearing, Proving, Undoing, Judging, Waiting, Releasing, Recording)
 )
 
 // Others for which a set of places counts.
 var (
-	treed  = standing&^setOf(Preparing) | holding | ending | setOf(Resuming)
-	joined = treed | setOf(Quarantined, BackOff, Preparing)
-	stands = setOf(Standby, Barred, Deferring, Claiming)
-	proofs = setOf(EndingOld, Proving, Discarding)
+	withTree = standing&^setOf(Preparing) | holding | ending | setOf(Resuming)
+	joined   = withTree | setOf(Quarantined, BackOff, Preparing)
+	stands   = setOf(Standby, Blocked, Deferring, Claiming)
+	proofs   = setOf(EndingOld, Proving, Discarding)
 )
 
-// Treed reports whether there is a tree: another node may have it ended, and this candidacy or term with it.
-func (p Place) Treed() bool { return treed.has(p) }
+// HasTree reports whether there is a tree: another node may have it ended, and this candidacy or term with it.
+func (p Place) HasTree() bool { return withTree.has(p) }
 
 // Joined tells whether this node is a candidate, or a term goes on or ends.
 func (p Place) Joined() bool { return joined.has(p) }
 
-// Stands reports whether it is a candidate for the lock, or would be without its bar.
+// Stands reports whether it is a candidate for the lock, or would be without its obstacle.
 func (p Place) Stands() bool { return stands.has(p) }
 
-// Bar is why a node is no candidate.
-type Bar uint8
+// Obstacle is why a node is no candidate.
+type Obstacle uint8
 
-// The bars, the strongest first.
+// The obstacles, the strongest first.
 const (
-	NoBar           Bar = iota
-	Ineligible          // by its config
-	Unasked             // the operators' orders are not known yet
-	Paused              // by an operator
-	Drained             // the node is, by an operator
-	Untested            // the precheck has not run yet, or what the machine lacks is not known yet
-	Unfit               // the precheck failed, or the machine lacks something
-	WatchdogUnknown     // it is not known yet whether the watchdog can be armed
-	WatchdogUnarmed     // it cannot
+	NoObstacle      Obstacle = iota
+	Ineligible               // by its config
+	OrdersUnknown            // the operators' orders are not known yet
+	Paused                   // by an operator
+	Drained                  // the node is, by an operator
+	PrecheckUnknown          // the precheck has not run yet, or what the machine lacks is not known yet
+	CannotStart              // the precheck failed, or the machine lacks something
+	WatchdogUnknown          // it is not known yet whether the watchdog can be armed
+	WatchdogUnarmed          // it cannot
 )
 
 // Unknown reports whether the answer will be known soon: meanwhile the candidate keeps its place in the queue and its preference.
-func (b Bar) Unknown() bool { return b == Unasked || b == Untested || b == WatchdogUnknown }
+func (b Obstacle) Unknown() bool {
+	return b == OrdersUnknown || b == PrecheckUnknown || b == WatchdogUnknown
+}
 
 // Role is the role that other nodes and operators see.
 func (s State) Role() election.Role {
@@ -109,7 +111,7 @@ func (s State) Role() election.Role {
 		switch {
 		case s.Carried:
 			return election.RoleActive
-		case s.Failed:
+		case s.BackOffDue:
 			return election.RoleFailed
 		}
 	case BackOff:
@@ -133,7 +135,7 @@ func (s State) Role() election.Role {
 			return election.RoleFailed
 		}
 	}
-	if s.Bar == Paused {
+	if s.Obstacle == Paused {
 		return election.RolePaused
 	}
 	return election.RoleStandby

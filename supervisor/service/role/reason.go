@@ -28,7 +28,7 @@ var kindReasons = map[EventKind]election.Reason{
 	LockLost: election.LockLost, LeaseEnding: election.LeaseEnding, LeaseOver: election.LeaseEnding, StopAsked: election.StopAsked,
 	HandAsked: election.StopAsked, NotHandedOver: election.StopAsked, Done: election.ChildDone, Failed: election.ChildFailed,
 	RanOnce: election.ChildOnce, Released: LockGivenBack, PauseAsked: ServicePaused, PreferredBack: election.PreferredBack,
-	NotReachable: election.NotReachable, HookFailed: election.HookFailed, Unsettled: election.UndoFailed, Unarmed: WatchdogFailed,
+	NotReachable: election.NotReachable, HookFailed: election.HookFailed, NotUndone: election.UndoFailed, Unarmed: WatchdogFailed,
 	NoCopy: CopyUnfit, Behind: CopyBehind, Yielded: election.ChildFailed, SwitchAsked: election.SwitchAsked,
 	RestartAsked: election.RestartAsked, StopOrdered: election.StopOrdered, HandedOver: TermHandedOver,
 	Expired: election.SessionExpired, Trouble: ClaimFailed, HeldBack: ServicePaused, Allowed: ServiceResumed,

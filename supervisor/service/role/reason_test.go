@@ -9,8 +9,8 @@ func TestReasonsOfRoleChanges(t *testing.T) {
 		e    Event
 		want string // role, and why
 	}{
-		{State{Place: UndoingOld}, Event{Kind: Settled}, "standby, session opened"},
-		{State{Place: UndoingOld, Failed: true}, Event{Kind: Settled}, "failed, session opened"},
+		{State{Place: UndoingOld}, Event{Kind: Undone}, "standby, session opened"},
+		{State{Place: UndoingOld, BackOffDue: true}, Event{Kind: Undone}, "failed, session opened"},
 		{State{Carried: true}, Event{Kind: Opened}, "active, taken over"},
 		{State{Place: Joining, Carried: true}, Event{Kind: JoinFailed}, "stopping, lease ending"},
 		{State{Place: Joining, Carried: true}, Event{Kind: HandAsked}, "offline, session over"},
@@ -18,14 +18,14 @@ func TestReasonsOfRoleChanges(t *testing.T) {
 		{State{Place: Resuming, Carried: true}, Event{Kind: CannotResume}, "stopping, lease ending"},
 		{State{Place: Resuming, Carried: true}, Event{Kind: HandAsked}, "offline, session over"},
 		{State{Place: Resuming, Carried: true}, Event{Kind: StopAsked}, "stopping, stop asked"},
-		{State{Place: BackOff, Failed: true}, Event{Kind: Waited}, "standby, waited after a failure"},
-		{State{Place: BackOff, Failed: true}, Event{Kind: StayOver}, "offline, session over"},
+		{State{Place: BackOff, BackOffDue: true}, Event{Kind: Waited}, "standby, waited after a failure"},
+		{State{Place: BackOff, BackOffDue: true}, Event{Kind: StayOver}, "offline, session over"},
 		{State{Place: Standby}, Event{Kind: LockFree}, "claiming, lock free"},
-		{State{Place: Standby}, Event{Kind: HeldBack, Bar: Paused}, "paused, service paused"},
+		{State{Place: Standby}, Event{Kind: HeldBack, Obstacle: Paused}, "paused, service paused"},
 		{State{Place: Discarding, Then: Leave}, Event{Kind: Proved}, "offline, session over"},
-		{State{Place: Barred, Bar: Paused}, Event{Kind: Allowed}, "standby, service resumed"},
-		{State{Place: Barred, Bar: Paused}, Event{Kind: HeldBack, Bar: Unfit}, "standby, service resumed"},
-		{State{Place: Barred, Bar: Paused}, Event{Kind: StayOver}, "paused, session over"},
+		{State{Place: Blocked, Obstacle: Paused}, Event{Kind: Allowed}, "standby, service resumed"},
+		{State{Place: Blocked, Obstacle: Paused}, Event{Kind: HeldBack, Obstacle: CannotStart}, "standby, service resumed"},
+		{State{Place: Blocked, Obstacle: Paused}, Event{Kind: StayOver}, "paused, session over"},
 		{State{Place: Claiming}, Event{Kind: Taken}, "standby, lock taken"},
 		{State{Place: Claiming}, Event{Kind: Trouble}, "standby, claim failed"},
 		{State{Place: Claiming}, Event{Kind: StayOver}, "standby, session over"},
@@ -50,7 +50,7 @@ func TestReasonsOfRoleChanges(t *testing.T) {
 		{State{Place: Running}, Event{Kind: Ended}, "active, "},
 		{State{Place: Stopping, Then: Judge}, Event{Kind: Stopped}, "active, "},
 		{State{Place: Clearing, Then: Judge}, Event{Kind: Proved}, "active, "},
-		{State{Place: Undoing, Then: Judge}, Event{Kind: Settled}, "active, "},
+		{State{Place: Undoing, Then: Judge}, Event{Kind: Undone}, "active, "},
 		{State{Place: Proving, Then: GiveUp}, Event{Kind: Proved}, "stopping, "},
 		{State{Place: HandingOver}, Event{Kind: HandedOver}, "offline, given to the next version"},
 		{State{Place: HandingOver}, Event{Kind: NotHandedOver}, "stopping, stop asked"},
@@ -64,7 +64,7 @@ func TestReasonsOfRoleChanges(t *testing.T) {
 		{State{Place: Releasing, Then: Leave}, Event{Kind: Released}, "offline, lock released"},
 		{State{Place: Releasing, Then: Leave}, Event{Kind: NotReleased}, "offline, session over"},
 		{State{Place: Releasing}, Event{Kind: NotReleased}, "offline, session over"},
-		{State{Place: Running}, Event{Kind: Settled}, "stopping, lease ending"}, // which it does not expect
+		{State{Place: Running}, Event{Kind: Undone}, "stopping, lease ending"}, // which it does not expect
 	} {
 		now, _ := Step(c.was, c.e)
 		if got := string(now.Role()) + ", " + string(Why(c.was, now, c.e)); got != c.want {

@@ -17,16 +17,16 @@ const (
 
 // State is all that decides, and all that a hand-over writes of the machine.
 type State struct {
-	Place   Place     `json:"-"`
-	Then    Then      `json:"-"`
-	Cause   EventKind `json:"-"` // of the newest end of a term
-	Bar     Bar       `json:"-"`
-	Claimed bool      `json:"-"`                 // a claim is in our hands: only then Releasing
-	Carried bool      `json:"carried,omitempty"` // a term was handed over, and has not gone on yet
-	Lost    bool      `json:"lost,omitempty"`    // a quarantine is due before anything is claimed
-	Failed  bool      `json:"failed,omitempty"`  // a backoff is due before anything is claimed
-	Settle  bool      `json:"settle,omitempty"`  // that backoff ends early when the previous active is known to be dead
-	Undead  bool      `json:"-"`                 // a tree is not proved dead
+	Place             Place     `json:"-"`
+	Then              Then      `json:"-"`
+	Cause             EventKind `json:"-"` // of the newest end of a term
+	Obstacle          Obstacle  `json:"-"`
+	Claimed           bool      `json:"-"`                 // a claim is in our hands: only then Releasing
+	Carried           bool      `json:"carried,omitempty"` // a term was handed over, and has not gone on yet
+	QuarantineDue     bool      `json:"lost,omitempty"`    // a quarantine is due before anything is claimed
+	BackOffDue        bool      `json:"failed,omitempty"`  // a backoff is due before anything is claimed
+	BackOffUntilProof bool      `json:"settle,omitempty"`  // that backoff ends early when the previous active is known to be dead
+	TreeUnproved      bool      `json:"-"`                 // a tree is not proved dead
 }
 
 func (s State) to(p Place) State { s.Place = p; return s }
@@ -35,9 +35,9 @@ func (s State) to(p Place) State { s.Place = p; return s }
 func (s State) home() State {
 	s.Then = Home
 	switch {
-	case s.Lost:
+	case s.QuarantineDue:
 		return s.to(Quarantined)
-	case s.Failed:
+	case s.BackOffDue:
 		return s.to(BackOff)
 	}
 	return s.to(Preparing)
@@ -45,8 +45,8 @@ func (s State) home() State {
 
 // away ends the stay in the session. A claim goes with that.
 func (s State) away() State {
-	s.Failed = s.Failed || s.Then == GiveUp
-	s.Then, s.Bar, s.Claimed = Home, NoBar, false
+	s.BackOffDue = s.BackOffDue || s.Then == GiveUp
+	s.Then, s.Obstacle, s.Claimed = Home, NoObstacle, false
 	return s.to(Away)
 }
 
@@ -90,7 +90,7 @@ func (s State) after() State {
 	case Rejoin:
 		return s.to(Joining)
 	case GiveUp:
-		s.Failed = true
+		s.BackOffDue = true
 	}
 	return s.home()
 }
@@ -105,9 +105,9 @@ func Step(s State, e Event) (State, error) {
 	case s.Place == Away:
 		return s.away(), err
 	case proofs.has(s.Place): // P2: keep the session while a process may be alive
-		s.Undead = true
+		s.TreeUnproved = true
 		return s.away(), err
-	case s.Place.Treed():
+	case s.Place.HasTree():
 		s.Carried = false // nobody looks after its programs
 		return s.end(LeaseEnding, Retry, false), err
 	}
@@ -142,20 +142,20 @@ func stepArriving(s State, e Event) (State, bool) {
 	case EndingOld:
 		switch e.Kind {
 		case Proved:
-			s.Undead = false
+			s.TreeUnproved = false
 			return s.to(UndoingOld), true
 		case Unproved:
-			s.Undead = true
+			s.TreeUnproved = true
 			return s.away(), true
 		}
 	case UndoingOld:
-		if e.Kind == Settled {
+		if e.Kind == Undone {
 			return s.to(Joining), true
 		}
 	case Joining:
 		switch {
 		case e.Kind == Joined:
-			s.Lost = s.Lost || e.DataLost
+			s.QuarantineDue = s.QuarantineDue || e.DataLost
 			if s.Carried {
 				return s.to(Resuming), true
 			}
@@ -173,7 +173,7 @@ func stepArriving(s State, e Event) (State, bool) {
 		}
 	case Quarantined:
 		if e.Kind == Waited {
-			s.Lost = false
+			s.QuarantineDue = false
 			return s.home(), true
 		}
 	case Resuming:
@@ -191,7 +191,7 @@ func stepArriving(s State, e Event) (State, bool) {
 	case BackOff:
 		switch e.Kind {
 		case Waited:
-			s.Failed, s.Settle = false, false
+			s.BackOffDue, s.BackOffUntilProof = false, false
 			return s.home(), true
 		case Trouble:
 			return s.to(Retrying), true
@@ -224,7 +224,7 @@ func stepStanding(s State, e Event) (State, bool) {
 		case Proved:
 			return s.after(), true
 		case Unproved:
-			s.Undead = true
+			s.TreeUnproved = true
 			return s.away(), true
 		}
 		return s, false
@@ -236,20 +236,20 @@ func stepStanding(s State, e Event) (State, bool) {
 		return s.discard(Retry), true
 	}
 	switch s.Place {
-	case Standby, Barred:
+	case Standby, Blocked:
 		switch {
 		case e.Kind == LockFree:
-			s.Bar = NoBar
+			s.Obstacle = NoObstacle
 			return s.to(Claiming), true
 		case e.Kind == Reordered:
 			return s.discard(Rejoin), true
 		case e.Kind == HeldBack:
-			s.Bar = e.Bar
-			return s.to(Barred), true
+			s.Obstacle = e.Obstacle
+			return s.to(Blocked), true
 		case e.Kind == Allowed:
-			s.Bar = NoBar
+			s.Obstacle = NoObstacle
 			return s.to(Standby), true
-		case e.Kind == LeftToElse && s.Place == Standby:
+		case e.Kind == LeftToOther && s.Place == Standby:
 			return s.to(Deferring), true
 		}
 	case Deferring:
@@ -276,7 +276,7 @@ func stepHolding(s State, e Event) (State, bool) {
 		case PreviousDead:
 			return s.to(Arming), true
 		case PreviousAlive:
-			s.Settle = e.Settle
+			s.BackOffUntilProof = e.BackOffUntilProof
 			return s.end(e.Kind, GiveUp, false), true
 		case PauseAsked:
 			return s.end(e.Kind, Home, false), true
@@ -343,20 +343,20 @@ func stepEnding(s State, e Event) (State, bool) {
 		case Proved:
 			return s.to(Undoing), true
 		case Unproved:
-			s.Undead = true
+			s.TreeUnproved = true
 			return s.away(), true
 		}
 	case Undoing:
 		switch {
-		case e.Kind == Settled && judging:
+		case e.Kind == Undone && judging:
 			return s.to(Judging), true
-		case e.Kind == Settled && s.Claimed:
+		case e.Kind == Undone && s.Claimed:
 			return s.to(Releasing), true
-		case e.Kind == Settled:
+		case e.Kind == Undone:
 			return s.after(), true
-		case e.Kind == Unsettled && judging: // P2: it is not started beside what it left
+		case e.Kind == NotUndone && judging: // P2: it is not started beside what it left
 			return s.end(e.Kind, Home, false), true
-		case e.Kind == Unsettled: // P2: the lock ends with its session, the breadcrumb stays
+		case e.Kind == NotUndone: // P2: the lock ends with its session, the breadcrumb stays
 			return s.away(), true
 		case judging:
 			return s.ended(e.Kind, false)

@@ -17,16 +17,16 @@ func TestPromisesHoldOnEveryPath(t *testing.T) {
 		if next.Place == Arming && (s.Place != Fencing || e.Kind != PreviousDead) {
 			bad("P5, the former active is not known to be dead")
 		}
-		if next.Place == Releasing && (s.Place != Undoing || e.Kind != Settled || !s.Claimed) {
+		if next.Place == Releasing && (s.Place != Undoing || e.Kind != Undone || !s.Claimed) {
 			bad("P2, a release of what may be alive")
 		}
 		if next.Place == Undoing && (e.Kind != Proved || s.Place != Proving && s.Place != Clearing) {
 			bad("P2, an undo beside what may be alive")
 		}
-		if next.Undead && next.Place != Away && next.Place != EndingOld {
+		if next.TreeUnproved && next.Place != Away && next.Place != EndingOld {
 			bad("P2, going on beside what may be alive")
 		}
-		if next.Place == Claiming && (next.Lost || next.Failed || next.Carried || next.Claimed) {
+		if next.Place == Claiming && (next.QuarantineDue || next.BackOffDue || next.Carried || next.Claimed) {
 			bad("P1, a claim that is not due")
 		}
 		if next.Claimed && (arriving | standing).has(next.Place) && next.Place != Claiming {
@@ -35,18 +35,18 @@ func TestPromisesHoldOnEveryPath(t *testing.T) {
 		if s.Claimed && !next.Claimed && s.Place != Releasing && next.Place != Away {
 			bad("a claim is forgotten")
 		}
-		if s.Place.Treed() && !next.Place.Treed() && err == nil {
+		if s.Place.HasTree() && !next.Place.HasTree() && err == nil {
 			switch s.Place {
 			case Discarding, Recording, Releasing, HandingOver, Undoing, Proving, Resuming:
 			default:
 				bad("a tree is forgotten")
 			}
-			if (s.Place == Proving || s.Place == Discarding) && e.Kind != Proved && !next.Undead {
+			if (s.Place == Proving || s.Place == Discarding) && e.Kind != Proved && !next.TreeUnproved {
 				bad("P2, a death that is not proved is forgotten")
 			}
 		}
 		if err != nil {
-			if s.Place.Treed() && next.Place != Proving && !(next.Place == Away && next.Undead) {
+			if s.Place.HasTree() && next.Place != Proving && !(next.Place == Away && next.TreeUnproved) {
 				bad("an event that is not expected does not end the term")
 			}
 			return
@@ -98,7 +98,7 @@ func (h *scripted) next(context.Context) Event {
 func (h *scripted) Joined(context.Context)        {}
 func (h *scripted) Parted(context.Context, State) {}
 
-func (h *scripted) Treed(context.CancelCauseFunc) { h.trees++ }
+func (h *scripted) TreeMade(context.CancelCauseFunc) { h.trees++ }
 
 func (h *scripted) Moved(was, now State, e Event, err error) {
 	if err != nil {
@@ -123,15 +123,15 @@ func drive(t *testing.T, s State, events ...EventKind) (State, *scripted) {
 // A day of a service: each event leads where the next one is expected.
 func TestATermFromItsClaimToTheNext(t *testing.T) {
 	s, h := drive(t, State{},
-		Proved, Settled, Joined, Prepared, LockFree, Won, PreviousDead, Armed, // runs
-		Ended, Stopped, Proved, Settled, Again, Waited, // again, in place
-		Changed, Stopped, Proved, Settled, Again, Waited,
-		Ended, Stopped, Proved, Settled, Failed, Proved, Settled, Released, Recorded, // gives up
-		Waited, Prepared, LeftToElse, Waited, LockFree, Taken, // others go first
+		Proved, Undone, Joined, Prepared, LockFree, Won, PreviousDead, Armed, // runs
+		Ended, Stopped, Proved, Undone, Again, Waited, // again, in place
+		Changed, Stopped, Proved, Undone, Again, Waited,
+		Ended, Stopped, Proved, Undone, Failed, Proved, Undone, Released, Recorded, // gives up
+		Waited, Prepared, LeftToOther, Waited, LockFree, Taken, // others go first
 		HeldBack, Allowed, LockFree, Won, PreviousDead, Armed,
-		SwitchAsked, Stopped, Proved, Settled, Released, Recorded, // moves
+		SwitchAsked, Stopped, Proved, Undone, Released, Recorded, // moves
 		Prepared, Reordered, Proved, Joined, Prepared, LockFree, Won, PreviousDead, Armed,
-		LockLost, Proved, Settled, Released, Recorded,
+		LockLost, Proved, Undone, Released, Recorded,
 		Prepared, StayOver, Proved)
 	if s != (State{Cause: LockLost}) {
 		t.Errorf("ends as %+v", s)
@@ -143,13 +143,13 @@ func TestATermFromItsClaimToTheNext(t *testing.T) {
 
 // A term goes on over any number of images, and is dropped, with proof, where it cannot.
 func TestATermIsHandedOverAndDropped(t *testing.T) {
-	s, _ := drive(t, State{}, Proved, Settled, Joined, Prepared, LockFree, Won, PreviousDead, Armed, HandAsked, HandedOver)
+	s, _ := drive(t, State{}, Proved, Undone, Joined, Prepared, LockFree, Won, PreviousDead, Armed, HandAsked, HandedOver)
 	if s != (State{Carried: true}) {
 		t.Fatalf("hands over %+v", s)
 	}
 	s, _ = drive(t, s, Joined, Resumed, HandAsked, HandedOver)
 	s, _ = drive(t, s, Joined, HandAsked)
-	s, _ = drive(t, s, Joined, CannotResume, Proved, Settled)
+	s, _ = drive(t, s, Joined, CannotResume, Proved, Undone)
 	if s != (State{Cause: LeaseEnding}) {
 		t.Errorf("ends as %+v", s)
 	}
@@ -157,16 +157,16 @@ func TestATermIsHandedOverAndDropped(t *testing.T) {
 
 // What a stay leaves to the next one.
 func TestWhatASessionLeavesToTheNext(t *testing.T) {
-	running := []EventKind{Proved, Settled, Joined, Prepared, LockFree, Won, PreviousDead, Armed}
-	s, _ := drive(t, State{}, append(running, Ended, Stopped, Proved, Settled, Failed, Unproved)...)
-	if s != (State{Undead: true, Failed: true, Cause: Failed}) {
+	running := []EventKind{Proved, Undone, Joined, Prepared, LockFree, Won, PreviousDead, Armed}
+	s, _ := drive(t, State{}, append(running, Ended, Stopped, Proved, Undone, Failed, Unproved)...)
+	if s != (State{TreeUnproved: true, BackOffDue: true, Cause: Failed}) {
 		t.Fatalf("leaves %+v", s)
 	}
-	if s, h := drive(t, s, Unproved); !s.Undead || len(h.places) != 2 {
+	if s, h := drive(t, s, Unproved); !s.TreeUnproved || len(h.places) != 2 {
 		t.Errorf("goes on beside what may be alive: %+v, %v", s, h.places)
 	}
-	s, h := drive(t, s, Proved, Settled, Joined, StayOver)
-	if !s.Failed || h.places[len(h.places)-2] != BackOff {
+	s, h := drive(t, s, Proved, Undone, Joined, StayOver)
+	if !s.BackOffDue || h.places[len(h.places)-2] != BackOff {
 		t.Errorf("does not rest: %+v, %v", s, h.places)
 	}
 }

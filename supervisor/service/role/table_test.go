@@ -49,9 +49,9 @@ func events() (all []Event) {
 		case Joined:
 			all = append(all, Event{Kind: k}, Event{Kind: k, DataLost: true})
 		case PreviousAlive:
-			all = append(all, Event{Kind: k}, Event{Kind: k, Settle: true})
+			all = append(all, Event{Kind: k}, Event{Kind: k, BackOffUntilProof: true})
 		case HeldBack:
-			all = append(all, Event{Kind: k, Bar: Paused}, Event{Kind: k, Bar: Unfit})
+			all = append(all, Event{Kind: k, Obstacle: Paused}, Event{Kind: k, Obstacle: CannotStart})
 		default:
 			all = append(all, Event{Kind: k})
 		}

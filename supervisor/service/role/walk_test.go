@@ -43,7 +43,7 @@ func TestPromisesHoldWhateverEventsCome(t *testing.T) {
 				bad("P2, released before it is dead")
 			case now.alive && next.Place >= Preparing && next.Place <= Fencing:
 				bad("a candidate with a child that may run")
-			case now.alive && next.Place == Away && !next.Carried && !next.Undead:
+			case now.alive && next.Place == Away && !next.Carried && !next.TreeUnproved:
 				bad("P2, a child that may run is forgotten")
 			case next.Claimed && next.Place == Away:
 				bad("a claim outlives its stay")
@@ -64,7 +64,7 @@ func TestEveryPairOfPlaceAndEventHasAnAnswer(t *testing.T) {
 		for then := Home; then <= Leave; then++ {
 			for flags := range 64 {
 				s := State{Place: p, Then: then}
-				for i, flag := range []*bool{&s.Claimed, &s.Carried, &s.Lost, &s.Failed, &s.Settle, &s.Undead} {
+				for i, flag := range []*bool{&s.Claimed, &s.Carried, &s.QuarantineDue, &s.BackOffDue, &s.BackOffUntilProof, &s.TreeUnproved} {
 					*flag = flags>>i&1 == 1
 				}
 				for _, e := range events() {
@@ -72,7 +72,7 @@ func TestEveryPairOfPlaceAndEventHasAnAnswer(t *testing.T) {
 					if next.Place >= Places || next.Role() == "" {
 						t.Fatalf("%+v, %v leads to %d", s, e.Kind, next.Place)
 					}
-					if err != nil && p.Treed() && next.Place != Proving && !(next.Place == Away && next.Undead) {
+					if err != nil && p.HasTree() && next.Place != Proving && !(next.Place == Away && next.TreeUnproved) {
 						t.Fatalf("%+v, %v: %v does not end the term with proof: %+v", s, e.Kind, err, next)
 					}
 				}

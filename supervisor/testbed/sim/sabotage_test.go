@@ -19,7 +19,7 @@ var sabotagesOfTerms = []sabotage{
 		{"election/take.go", "	if o.clear {\n		crumb.Name", "	if false {\n		crumb.Name"},
 	}},
 	{"release before the tree is dead", []change{
-		{"supervisor/service/end.go", "	switch {\n	case t.term.promotion.spares:", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	switch {\n	case t.term.promotion.spares:"},
+		{"supervisor/service/end.go", "	switch {\n	case t.term.promotion.copyNotTaken:", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	switch {\n	case t.term.promotion.copyNotTaken:"},
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
 		{"election/heartbeat.go", "stat, err := within(ctx, s.client, s.LeaseLength(), func() (*zk.Stat, error) { return s.conn.Set(p.path, data, -1) })",
@@ -98,7 +98,7 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"promote during a pause", []change{
 		{"election/take.go", "	if o.intents != nil {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),", "	if false {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),"},
-		{"supervisor/service/inbox.go", "	case b.control.Paused:\n", "	case false:\n"},
+		{"supervisor/service/inbox.go", "	case o.control.Paused:\n", "	case false:\n"},
 	}},
 	{"do not check for a pause again when the lock is taken", append([]change{
 		{"election/take.go", "	if o.intents != nil {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),", "	if false {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),"},
@@ -110,7 +110,7 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/run.go", "			t.obey(watching, ready == nil)\n			preferred = v.rival(preferred)\n", "			t.obey(watching, ready == nil)\n			_ = v.rival(preferred)\n"},
 	}},
 	{"let a drained node take a service", []change{
-		{"supervisor/service/inbox.go", "	case b.drained != nil && !b.forced:\n", "	case b.drained != nil && b.forced:\n"},
+		{"supervisor/service/inbox.go", "	case o.drained != nil && !o.forced:\n", "	case o.drained != nil && o.forced:\n"},
 		commands,
 	}},
 	{"forget a service although its program may still run", []change{
@@ -136,7 +136,7 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"do not wait for a death after the service was removed", []change{
 		{"supervisor/service/leftover.go", "				return false\n			}\n			leaves = nil\n		case <-session.Done():", "				return false\n			}\n			return false\n		case <-session.Done():"},
-		{"supervisor/service/leftover.go", "v.undead.tree != nil && v.undead.epoch == t.s.Epoch {", "v.undead.tree != nil {"},
+		{"supervisor/service/leftover.go", "v.unprovedTree.tree != nil && v.unprovedTree.epoch == t.s.Epoch {", "v.unprovedTree.tree != nil {"},
 		stuck,
 	}},
 	{"go back to the server that was the last one", []change{
@@ -147,7 +147,7 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/roster.go", "	return r.services[first] != v\n", "	return first < 0\n"},
 	}},
 	{"do not restart for a changed config", []change{
-		{"supervisor/unit/essence.go", "	return !reflect.DeepEqual(essence(was), essence(now))\n", "	return false\n"},
+		{"supervisor/unit/outdated.go", "	return !reflect.DeepEqual(startSettings(was), startSettings(now))\n", "	return false\n"},
 	}},
 	{"forget promises at a restart", []change{
 		{"supervisor/failsafe/promises.go", "	return p.since + election.PromiseLength(session), p.since > 0\n", "	return p.since + 0*election.PromiseLength(session), p.since > 0\n"},
@@ -289,8 +289,8 @@ var sabotagesOfTerms = []sabotage{
 		effects,
 	}},
 	{"start beside what was not undone in place", []change{
-		{"supervisor/service/role/step.go", "		case e.Kind == Unsettled && judging: // P2: it is not started beside what it left\n			return s.end(e.Kind, Home, false), true\n",
-			"		case e.Kind == Unsettled && judging:\n			return s.to(Judging), true\n"},
+		{"supervisor/service/role/step.go", "		case e.Kind == NotUndone && judging: // P2: it is not started beside what it left\n			return s.end(e.Kind, Home, false), true\n",
+			"		case e.Kind == NotUndone && judging:\n			return s.to(Judging), true\n"},
 		effects,
 	}},
 	{"a delay is a proof though an undo has failed", []change{

@@ -8,23 +8,23 @@ import (
 	"understudy/supervisor/config"
 )
 
-// outdated reports whether a changed config requires a restart.
-func outdated(was, now config.Service) bool {
-	return !reflect.DeepEqual(essence(was), essence(now))
+// needsRestart reports whether a changed config requires a restart.
+func needsRestart(was, now config.Service) bool {
+	return !reflect.DeepEqual(startSettings(was), startSettings(now))
 }
 
-// essential is a program's part of an essence.
-type essential struct {
+// startSetting is what cannot change while one program runs.
+type startSetting struct {
 	config.Process
 	env  []string
 	caps *inside.Capabilities
 }
 
-// essence is the part of a config that cannot change while programs run. Configs with the same meaning have the same essence.
-func essence(s config.Service) []essential {
-	var all []essential
+// startSettings are what cannot change while programs run. Configs with the same meaning have the same ones.
+func startSettings(s config.Service) []startSetting {
+	var all []startSetting
 	for _, p := range s.Processes {
-		e := essential{env: p.Environ(), caps: capabilities(p.Caps)}
+		e := startSetting{env: p.Environ(), caps: capabilities(p.Caps)}
 		p.Env, p.Caps = nil, config.Capabilities{}
 		if len(p.Limits) == 0 {
 			p.Limits = nil
