@@ -178,8 +178,8 @@ func TestALockWhoseTakingWasNotAnsweredIsLookedForWithASync(t *testing.T) {
 				try(err)
 				w.byHand(c.paths.Lock(), c.paths.Crumb())
 				before := w.zk.Requests()[jute.OpSync]
-				if err := look(ctx, c); err != nil || c.Unsure() {
-					return fmt.Errorf("unsure: %v, %w", c.Unsure(), err)
+				if err := look(ctx, c); err != nil || c.MayHoldLock() {
+					return fmt.Errorf("unsure: %v, %w", c.MayHoldLock(), err)
 				}
 				if n := w.zk.Requests()[jute.OpSync] - before; n != 1 {
 					w.Errorf("%d syncs", n)

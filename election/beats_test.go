@@ -217,13 +217,13 @@ func TestALockOfANodeThatSendsHeartbeatsIsNotTaken(t *testing.T) {
 		w.activates("a", func(ctx context.Context, a *Session, c *Claim) error {
 			w.within("b", func(ctx context.Context, s *Session) error {
 				cand := stand(ctx, s, Race)
-				lock, trail, err := cand.taking.readLock(ctx)
+				lock, trail, err := cand.acquisition.readLock(ctx)
 				try(err)
 				held := &beat{all: &s.beats, of: beatOf{"a", lock.stat.EphemeralOwner}, news: make(chan struct{})}
 				try(held.look(ctx))
 				held.since -= testTimeout // as if it had been seen long ago
 				time.Sleep(2 * beatEvery(testLease))
-				try(cand.taking.vacate(ctx, held, lock, trail))
+				try(cand.acquisition.vacate(ctx, held, lock, trail))
 				if lock, err := s.exists(ctx, c.paths.Lock()); !lock.exists || err != nil {
 					w.Errorf("the lock is gone: %v", err)
 				}
@@ -241,18 +241,18 @@ func TestALockThatWasTakenMeanwhileIsNotTaken(t *testing.T) {
 		w.silence(a)
 		w.within("b", func(ctx context.Context, s *Session) error {
 			cand := stand(ctx, s, Race)
-			lock, trail, err := cand.taking.readLock(ctx)
+			lock, trail, err := cand.acquisition.readLock(ctx)
 			try(err)
-			held := cand.taking.watchHolder(lock)
+			held := cand.acquisition.watchHolder(lock)
 			defer held.leave()
 			w.claims("c", func(ctx context.Context, _ *Session, c *Claim) error {
 				if err := held.look(ctx); err != nil {
 					return err
 				}
-				if cand.taking.look, err = s.names(ctx, c.paths); err != nil {
+				if cand.acquisition.names, err = s.names(ctx, c.paths); err != nil {
 					return err
 				}
-				if err := cand.taking.vacate(ctx, held, lock, trail); !unknown(err) {
+				if err := cand.acquisition.vacate(ctx, held, lock, trail); !unknown(err) {
 					w.Errorf("vacated: %v", err)
 				}
 				if err := c.verify(ctx); err != nil {

@@ -24,12 +24,12 @@ type Birth struct{ Czxid, Ctime int64 }
 
 // Candidate waits for the lock of one service, within one session.
 type Candidate struct {
-	s          *Session
-	paths      Paths
-	mode       Mode
-	taking     taking
-	queue      queue
-	preference preference
+	s           *Session
+	paths       Paths
+	mode        Mode
+	acquisition acquisition
+	queue       queue
+	preference  preference
 
 	Newest   int64             // the newest claim of the service, as the candidate found it
 	SetBacks int64             // see Session.SetBacks
@@ -69,13 +69,14 @@ func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (
 	s.sawRecord(record)
 	birth := born(v)
 	c := &Candidate{
-		s: s, paths: p, mode: mode, taking: taking{s: s, paths: p, birth: birth, setBacks: setBacks, stale: setBacks > 0},
-		Newest: v.Mzxid, SetBacks: setBacks, preference: preference{s: s, dir: p.Preferred()},
+		s: s, paths: p, mode: mode,
+		acquisition: acquisition{s: s, paths: p, birth: birth, setBacks: setBacks, mayHoldOldLock: setBacks > 0},
+		Newest:      v.Mzxid, SetBacks: setBacks, preference: preference{s: s, dir: p.Preferred()},
 		queue:   queue{s: s, dir: p.Queue(), mark: strings.TrimPrefix(SessionName(s.ID()), "0x"), left: mode != Queue},
 		Members: &Members{s: s, dir: p.Members()}, Control: &ControlZnode{s, p, birth},
 		Crumb: &Crumb{s, p}, History: &History{s, p.History()},
 	}
-	c.taking.saw = func(token int64) {
+	c.acquisition.saw = func(token int64) {
 		if c.Saw != nil {
 			c.Saw(token)
 		}
@@ -86,7 +87,7 @@ func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (
 func born(folder zk.Stat) Birth { return Birth{folder.Czxid, folder.Ctime} }
 
 // Outlasting has the candidate ask whether the writer of a breadcrumb may have a lease by promises: then its lock is left alone.
-func (c *Candidate) Outlasting(may func(*BreadCrumb) bool) { c.taking.outlasts = may }
+func (c *Candidate) Outlasting(may func(*BreadCrumb) bool) { c.acquisition.outlasts = may }
 
 // Opening is an opportunity to take the lock.
 type Opening struct {
@@ -120,24 +121,24 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	if err := c.Forsake(ctx); err != nil {
 		return Opening{}, err
 	}
-	unsure := c.taking.unsure
+	unsure := c.acquisition.mayHoldLock
 	looking := ctx
 	if !unsure { // P6: all others wait for a lock that may be ours
 		looking = InTurn(ctx)
 	}
 	if c.mode == Queue && !unsure { // if the lock may be ours, the candidate ahead of us may be waiting for us
-		if err := c.queue.reachHead(looking, c.held, c.taking.setBack); err != nil {
+		if err := c.queue.reachHead(looking, c.held, c.acquisition.setBack); err != nil {
 			return Opening{}, err
 		}
 	}
 	if c.mode != Queue { // a previous candidate of this session may have left a place behind
 		_ = c.Withdraw(ctx) // only other nodes wait for that, and we try again
 	}
-	lock, trail, err := c.taking.readLock(looking)
+	lock, trail, err := c.acquisition.readLock(looking)
 	switch {
 	case err != nil:
 		return Opening{}, err
-	case c.taking.unsure:
+	case c.acquisition.mayHoldLock:
 		return Opening{ours: &lock}, nil
 	case c.mode == Queue && unsure:
 		return c.opening(ctx)
@@ -152,14 +153,14 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 // Forsake gives back a lock that is ours in an older copy of ZooKeeper's
 // data, if the data was set back. No process of the service is alive.
 func (c *Candidate) Forsake(ctx context.Context) error {
-	if !c.taking.stale {
+	if !c.acquisition.mayHoldOldLock {
 		return nil
 	}
-	c.taking.unsure = true
-	if err := c.taking.disown(ctx, c.stakes()); err != nil {
+	c.acquisition.mayHoldLock = true
+	if err := c.acquisition.giveBackIfOurs(ctx, c.ownZnodes()); err != nil {
 		return err
 	}
-	c.taking.stale = false
+	c.acquisition.mayHoldOldLock = false
 	return nil
 }
 
@@ -176,11 +177,11 @@ const crumbFirst = 50 * time.Millisecond
 // wait returns when the lock may be free, with the newest known breadcrumb.
 func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 	var again <-chan time.Time // when to read a breadcrumb that has changed
-	held := c.taking.watchHolder(lock)
+	held := c.acquisition.watchHolder(lock)
 	defer held.leave()
 	over := held.found()
 	if held != nil { // it may have been watched before, as that of a place in the queue
-		if err := c.taking.vacate(ctx, held, lock, trail); err != nil {
+		if err := c.acquisition.vacate(ctx, held, lock, trail); err != nil {
 			return trail, err
 		}
 	}
@@ -192,7 +193,7 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 			if again != nil { // whether the holder may outlast ZooKeeper is being read
 				continue
 			}
-			if err := c.taking.vacate(ctx, held, lock, trail); err != nil {
+			if err := c.acquisition.vacate(ctx, held, lock, trail); err != nil {
 				return trail, err
 			}
 		case ev := <-lock.changed:
@@ -202,7 +203,7 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 			default:
 			}
 			if ev.Type == zk.EventNodeDeleted {
-				c.taking.left.went(c.s.connected())
+				c.acquisition.lockEnd.went(c.s.connected())
 				return trail, nil
 			}
 			return trail, errUnanswered // another change: read again
@@ -233,13 +234,13 @@ func (c *Candidate) Take(ctx context.Context, o Opening, crumb BreadCrumb) (*Cla
 	crumb.Session, crumb.LeaseMs, crumb.Beat = SessionName(c.s.ID()), c.s.LeaseLength().Milliseconds(), c.s.rests()
 	crumb.Since = time.Now().UTC()
 	if o.ours != nil {
-		return c.taking.adopt(ctx, crumb, *o.ours, c.stakes())
+		return c.acquisition.adopt(ctx, crumb, *o.ours, c.ownZnodes())
 	}
-	return c.taking.create(ctx, crumb, o, c.stakes())
+	return c.acquisition.create(ctx, crumb, o, c.ownZnodes())
 }
 
-// stakes are the znodes that we delete together with the lock.
-func (c *Candidate) stakes() (paths []string) {
+// ownZnodes are the znodes that we delete together with the lock.
+func (c *Candidate) ownZnodes() (paths []string) {
 	for _, path := range []string{c.queue.place, c.preference.path} {
 		if path != "" {
 			paths = append(paths, path)
@@ -248,8 +249,8 @@ func (c *Candidate) stakes() (paths []string) {
 	return paths
 }
 
-// Unsure reports that the lock may be ours although no answer said so: Wait finds out.
-func (c *Candidate) Unsure() bool { return c.taking.unsure }
+// MayHoldLock reports that the lock may be ours although no answer said so: Wait finds out.
+func (c *Candidate) MayHoldLock() bool { return c.acquisition.mayHoldLock }
 
 // Prefer tells the other nodes that this one is fit, and preferred with a priority; 0 withdraws that.
 func (c *Candidate) Prefer(ctx context.Context, priority int) error {
@@ -270,7 +271,7 @@ func (c *Candidate) Withdraw(ctx context.Context) error {
 
 // Retreat ends the candidacy, and releases a lock that may be ours although no answer said so. No process of the service is alive.
 func (c *Candidate) Retreat(ctx context.Context) error {
-	if err := c.taking.disown(ctx, c.stakes()); err != nil {
+	if err := c.acquisition.giveBackIfOurs(ctx, c.ownZnodes()); err != nil {
 		return err
 	}
 	return errors.Join(c.Withdraw(ctx), c.Prefer(ctx, 0))

@@ -35,7 +35,7 @@ func (s *Session) Carry() (CarriedSession, error) {
 	}
 	c := CarriedSession{
 		Session: id, Password: password, Lease: s.LeaseLength(), Seen: s.dialer.seen.Load(), LeaseEnd: end, Beat: s.rests(),
-		Claims: map[string]bool{}, Own: s.past.known(), Longest: s.Longest(), Addresses: s.cfg.resolver().known(s.cfg.Servers),
+		Claims: map[string]bool{}, Own: s.rollbacks.known(), Longest: s.Longest(), Addresses: s.cfg.resolver().known(s.cfg.Servers),
 	}
 	for service := range s.locks.all() {
 		c.Claims[service] = true
@@ -52,7 +52,7 @@ func (e *Sessions) Resume(ctx context.Context, c CarriedSession, serve func(cont
 	s := newSession(&cfg)
 	s.resume(cmp.Or(c.Beat, c.Own.Czxid), c.LeaseEnd)
 	s.identify(c.Session, c.Password)
-	e.past.resume(c.Own)
+	e.rollbacks.resume(c.Own)
 	e.seen.saw(c.Longest)
 	cfg.resolver().keep(c.Addresses)
 	for service := range c.Claims {
@@ -80,7 +80,7 @@ func (c *Claim) Carry() (CarriedClaim, error) {
 	if !c.found || c.Previous != nil {
 		return CarriedClaim{}, errors.New("the breadcrumb does not name us")
 	}
-	carried := CarriedClaim{Token: c.Token, Since: c.Since, Name: c.name, Crumb: encode(c.crumb), Version: c.version, Stakes: c.stakes}
+	carried := CarriedClaim{Token: c.Token, Since: c.Since, Name: c.name, Crumb: encode(c.crumb), Version: c.version, Stakes: c.ownZnodes}
 	if c.czxid != c.Token {
 		carried.Lock = c.czxid
 	}
@@ -93,7 +93,7 @@ func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	claim := c.taking.claim(crumb, carried.Token, carried.Name, carried.Stakes)
+	claim := c.acquisition.claim(crumb, carried.Token, carried.Name, carried.Stakes)
 	claim.Since, claim.czxid = carried.Since, cmp.Or(carried.Lock, carried.Token)
 	claim.found, claim.version, claim.record = true, carried.Version, crumb.Name
 	return claim, nil
@@ -114,8 +114,8 @@ func (c *Candidate) Carry() CarriedCandidate {
 	if !c.queue.left {
 		s.GUID = c.queue.mark
 	}
-	if c.taking.unsure {
-		s.Tried = &c.taking.tried
+	if c.acquisition.mayHoldLock {
+		s.Tried = &c.acquisition.triedCrumb
 	}
 	return s
 }
@@ -129,6 +129,6 @@ func (c *Candidate) Inherit(s CarriedCandidate) {
 	c.preference.path = s.Preference
 	c.queue.inherit(s.GUID != "", s.Place)
 	if s.Tried != nil {
-		c.taking.inherit(*s.Tried)
+		c.acquisition.inherit(*s.Tried)
 	}
 }

@@ -30,8 +30,8 @@ type Claim struct {
 
 	Roll *Roll
 
-	left   departure // of the lock before this one
-	leased bool      // the previous active's lease was not over at the claim, as far as this node had seen
+	lockEnd lockEnd // of the lock before this one
+	leased  bool    // the previous active's lease was not over at the claim, as far as this node had seen
 
 	czxid      int64  // of the lock: the token, unless it was taken again
 	gone       bool   // the lock is not ours: Release withdraws the breadcrumb alone, whatever lock there is by then
@@ -43,7 +43,7 @@ type Claim struct {
 	version    int32           // of the breadcrumb as we last read or wrote it
 	found      bool            // there is a breadcrumb
 	record     string          // its name
-	stakes     []string        // our znodes in the queue and among the preferred, deleted together with the lock
+	ownZnodes  []string        // our znodes in the queue and among the preferred, deleted together with the lock
 	silent     []any           // checks that the previous active has sent no heartbeat until the last Delay
 	silentIn   <-chan struct{} // the connection in which that was seen; nil: it need not be silent
 	stood      *time.Time      // when its last heartbeat was sent, by its own clock; nil: none was seen
@@ -98,7 +98,7 @@ func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, 
 			c.silentIn = nil // it need not be silent
 		}
 		went := claimed // the lock
-		if gone := c.left.gone; !gone.IsZero() {
+		if gone := c.lockEnd.gone; !gone.IsZero() {
 			went -= c.Since.Sub(gone)
 		}
 		c.leased = over > went

@@ -38,8 +38,8 @@ func TestEveryCodeIsAnAnswerWithItsName(t *testing.T) {
 				if code == jute.SessionMoved { // the client names it, and the next server has another answer
 					return nil
 				}
-				if cl != nil || err == nil || !strings.Contains(err.Error(), c.name) || cand.Unsure() != c.unknown {
-					w.Errorf("%v: the claim: %v, unsure %v", int(code), err, cand.Unsure())
+				if cl != nil || err == nil || !strings.Contains(err.Error(), c.name) || cand.MayHoldLock() != c.unknown {
+					w.Errorf("%v: the claim: %v, unsure %v", int(code), err, cand.MayHoldLock())
 				}
 				return cand.Retreat(ctx)
 			})

@@ -324,7 +324,7 @@ func (c *Claim) Promotes(ctx context.Context, address string, live bool) (Promot
 		switch {
 		case err == nil:
 			return newest, nil
-		case errors.Is(err, zk.ErrNoAuth), failed == 2:
+		case errors.Is(err, zk.ErrNoAuth), failed == writeNote:
 			return newest, fmt.Errorf("note the promotion: %w", err)
 		}
 		if err := again.wait(ctx, c.s.client, err); err != nil {
@@ -335,6 +335,9 @@ func (c *Claim) Promotes(ctx context.Context, address string, live bool) (Promot
 		}
 	}
 }
+
+// writeNote is the place of the write in the transaction of notes, behind its checks.
+const writeNote = 2
 
 // notes writes the record. A node that has lost its claim cannot do that any more.
 func (c *Claim) notes(ctx context.Context, p Promotion, version int32) (failed int, err error) {

@@ -13,8 +13,8 @@ type Crumb struct {
 	paths Paths
 }
 
-// Settled waits until the service has no breadcrumb: then the node that it named runs no process of the service.
-func (c *Crumb) Settled(ctx context.Context) error {
+// WaitGone waits until the service has no breadcrumb: then the node that it named runs no process of the service.
+func (c *Crumb) WaitGone(ctx context.Context) error {
 	for {
 		v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.getW(ctx, c.paths.Crumb()) })
 		if err != nil || !v.exists {

@@ -47,26 +47,26 @@ type note struct {
 	Ending
 }
 
-// departure is a candidate's knowledge of how the newest lock went.
-type departure struct {
+// lockEnd is a candidate's knowledge of how the newest lock went.
+type lockEnd struct {
 	token int64     // of its activation
 	seen  time.Time // it existed
 	gone  time.Time // it did not; zero: it may still exist
 }
 
 // note notes a look at the lock between two points in time.
-func (d *departure) note(lock view, began, ended time.Time) {
+func (d *lockEnd) note(lock view, began, ended time.Time) {
 	switch {
 	case lock.exists:
 		holder, _ := decode[Lock](lock.data) // a lock that says nothing is a lock
-		*d = departure{token: cmp.Or(holder.Token, lock.stat.Czxid), seen: began}
+		*d = lockEnd{token: cmp.Or(holder.Token, lock.stat.Czxid), seen: began}
 	case d.gone.IsZero():
 		d.gone = ended
 	}
 }
 
 // went notes that a watch has just told of the lock's deletion. After a reconnect it tells of a deletion at any time since the last look.
-func (d *departure) went(connected time.Time) {
+func (d *lockEnd) went(connected time.Time) {
 	d.gone = time.Now()
 	if !d.seen.Before(connected) {
 		d.seen = d.gone
@@ -76,7 +76,7 @@ func (d *departure) went(connected time.Time) {
 // WatchLock notes how the lock goes, until ctx or the session ends: for a candidate that may not take it now.
 func (c *Candidate) WatchLock(ctx context.Context) error {
 	for {
-		lock, err := outcome(ctx, c.s.client, func() (view, error) { return c.taking.getLock(ctx) })
+		lock, err := outcome(ctx, c.s.client, func() (view, error) { return c.acquisition.getLock(ctx) })
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (c *Candidate) WatchLock(ctx context.Context) error {
 // it left one. The last sign of life is a heartbeat, of which there are six in a lease. When its lock goes the lease is over: P3; or
 // guardians ended it after a death.
 func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
-	d := c.left
+	d := c.lockEnd
 	if d.gone.IsZero() {
 		d.gone = c.Since
 	}

@@ -96,9 +96,9 @@ func TestWhatWasSeenOfAnotherLockBoundsNothing(t *testing.T) {
 		w.leave("a")
 		w.within("b", func(ctx context.Context, s *Session) error {
 			_, cl := claimed(ctx, s, Race)
-			seen, started := cl.left, time.Now()
-			for _, left := range []departure{{gone: started.Add(-20 * time.Second)}, {token: 3, gone: started.Add(-20 * time.Second)}} {
-				cl.left = left
+			seen, started := cl.lockEnd, time.Now()
+			for _, left := range []lockEnd{{gone: started.Add(-20 * time.Second)}, {token: 3, gone: started.Add(-20 * time.Second)}} {
+				cl.lockEnd = left
 				for _, by := range []Proof{"grace", "agent"} {
 					end := cl.PreviousEnding(cl.Previous).beside(Activation{Token: cl.PreviousToken}, Activation{Started: &started, Fenced: by})
 					if end.Max == nil || !end.Max.Equal(started) || end.Min != nil {
@@ -110,7 +110,7 @@ func TestWhatWasSeenOfAnotherLockBoundsNothing(t *testing.T) {
 					t.Errorf("%+v: dead before %v, though an operator may have deleted its record", left, end.Max)
 				}
 			}
-			cl.left = seen
+			cl.lockEnd = seen
 			if end := cl.PreviousEnding(cl.Previous).beside(Activation{Token: cl.PreviousToken}, Activation{Started: &started, Fenced: "agent, after ssh failed"}); !end.Max.Equal(started) {
 				t.Errorf("its agent has killed it by %v, not %v", started, end.Max)
 			}

@@ -139,7 +139,7 @@ func (p *pulse) answered(r beatReply) error {
 	p.broken = false
 	s.extend(h.sent)
 	if r.in == h.in { // else it may be of the previous connection
-		s.past.acked(*r.stat, h.in)
+		s.rollbacks.acked(*r.stat, h.in)
 	}
 	took := s.cfg.Now() - h.sent
 	slow := took > s.LeaseLength()/slowShare

@@ -144,8 +144,8 @@ func TestALockThatMayBeOursIsLookedAtOutOfTurn(t *testing.T) {
 				}
 			}
 			cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)})
-			if err != nil || c.Unsure() {
-				return fmt.Errorf("unsure: %v, %w", c.Unsure(), err)
+			if err != nil || c.MayHoldLock() {
+				return fmt.Errorf("unsure: %v, %w", c.MayHoldLock(), err)
 			}
 			return errors.Join(cl.Release(ctx), ahead())
 		})

@@ -30,7 +30,7 @@ func (c *Candidate) Lapsed(carried CarriedClaim) (*Claim, error) {
 // P1: ctx has to end before the promises do that forbid other nodes a start. Whoever has claimed since has deleted the name of our claim,
 // which the transaction does as well. Whoever claims after it reads a breadcrumb that names this session.
 func (c *Candidate) Reclaim(ctx context.Context, claim *Claim) error {
-	t, unanswered := &c.taking, false
+	t, unanswered := &c.acquisition, false
 	name := c.paths.newClaim()
 	for again := (pacing{}); ; {
 		done, err := t.reclaim(ctx, claim, name, &unanswered)
@@ -51,7 +51,7 @@ func (c *Candidate) Reclaim(ctx context.Context, claim *Claim) error {
 }
 
 // reclaim is one attempt, to make a claim of this name. unanswered: one of them was not answered.
-func (t *taking) reclaim(ctx context.Context, claim *Claim, name string, unanswered *bool) (done bool, err error) {
+func (t *acquisition) reclaim(ctx context.Context, claim *Claim, name string, unanswered *bool) (done bool, err error) {
 	if *unanswered { // the unanswered request may not be seen yet
 		if err := t.s.sync(ctx, t.paths.Dir()); err != nil {
 			return false, err
@@ -95,7 +95,7 @@ func (t *taking) reclaim(ctx context.Context, claim *Claim, name string, unanswe
 }
 
 // retake is the transaction.
-func (t *taking) retake(
+func (t *acquisition) retake(
 	ctx context.Context, claim *Claim, name string, crumb BreadCrumb, version int32, unanswered *bool,
 ) (done bool, err error) {
 	crumb.Session, crumb.LeaseMs, crumb.Beat = SessionName(t.s.ID()), max(crumb.LeaseMs, t.s.LeaseLength().Milliseconds()), t.s.rests()
@@ -126,7 +126,7 @@ func (t *taking) retake(
 	dir := *results[0].Stat
 	if dir.Mzxid < t.newest {
 		*unanswered = true
-		return false, t.torn()
+		return false, t.endTornSession()
 	}
 	*unanswered = false
 	claim.reclaimed(crumb, version+1, name, dir.Mzxid)

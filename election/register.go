@@ -46,7 +46,7 @@ func (s *Session) register(ctx context.Context) error {
 			}
 			continue
 		}
-		s.past.found(v.stat, 0) // of our previous session, or of another supervisor that has our name
+		s.rollbacks.found(v.stat, 0) // of our previous session, or of another supervisor that has our name
 		over, left := other.meet(s, path, v, in)
 		if over {
 			s.Self.Say(func(n *Node) { n.Replaced = &LastBeat{SessionName(v.stat.EphemeralOwner), v.stat.Version} })

@@ -27,7 +27,7 @@ func (c *Claim) Release(ctx context.Context) error {
 		}
 		c.unanswered = false
 		ops := c.surrender()
-		for _, path := range c.stakes {
+		for _, path := range c.ownZnodes {
 			ops = append(ops, remove(path))
 		}
 		failed, err := c.s.multi(ctx, ops...)
@@ -87,10 +87,10 @@ func (c *Claim) isStake(op any) bool {
 	if !ok {
 		return false
 	}
-	i := slices.Index(c.stakes, d.Path)
+	i := slices.Index(c.ownZnodes, d.Path)
 	if i < 0 {
 		return false
 	}
-	c.stakes = slices.Delete(c.stakes, i, i+1)
+	c.ownZnodes = slices.Delete(c.ownZnodes, i, i+1)
 	return true
 }

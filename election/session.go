@@ -48,11 +48,11 @@ type Session struct {
 	cfg *Config
 	log hclog.Logger
 
-	locks  locks
-	past   *past
-	seen   *leasesSeen
-	beats  beats
-	before *overSessions
+	locks     locks
+	rollbacks *rollbacks
+	seen      *leasesSeen
+	beats     beats
+	before    *overSessions
 }
 
 // LocalAddr is our address on the connection to ZooKeeper; nil: there is none.
@@ -68,12 +68,12 @@ func ACL(cfg Config) []zk.ACL {
 
 // Sessions opens sessions with ZooKeeper, one after the other, and closes those that ended badly.
 type Sessions struct {
-	cfg     Config
-	closing sync.WaitGroup
-	keeps   atomic.Bool // the servers have kept a session over a reconnect
-	past    past
-	seen    leasesSeen
-	before  overSessions
+	cfg       Config
+	closing   sync.WaitGroup
+	keeps     atomic.Bool // the servers have kept a session over a reconnect
+	rollbacks rollbacks
+	seen      leasesSeen
+	before    overSessions
 
 	mu   sync.Mutex // guards auth
 	auth *Auth      // of the next session
@@ -115,8 +115,8 @@ func (e *Sessions) Open(ctx context.Context, serve func(context.Context, *Sessio
 
 func newSession(cfg *Config) *Session {
 	s := &Session{
-		cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Lease), Self: newSelf(cfg), past: new(past),
-		seen: new(leasesSeen), before: new(overSessions),
+		cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Lease), Self: newSelf(cfg),
+		rollbacks: new(rollbacks), seen: new(leasesSeen), before: new(overSessions),
 	}
 	s.beats = beats{s: s, watched: map[beatOf]*beat{}, added: make(chan struct{}, 1)}
 	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease, turns: make(chan struct{}, cmp.Or(cfg.MostInTurn, mostInTurn))}
@@ -126,7 +126,7 @@ func newSession(cfg *Config) *Session {
 func (e *Sessions) open(ctx context.Context, s *Session, prepare func(*dialer), serve func(context.Context, *Session) error) error {
 	serving, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
-	s.past, s.seen, s.before = &e.past, &e.seen, &e.before
+	s.rollbacks, s.seen, s.before = &e.rollbacks, &e.seen, &e.before
 	defer func() { e.before.add(s.ID()) }()
 	s.dialer = newDialer(ctx, s.cfg, s.greeted)
 	s.Lease.kill, s.Lease.hangUp = kill, s.dialer.shutdown
@@ -151,7 +151,7 @@ func (e *Sessions) open(ctx context.Context, s *Session, prepare func(*dialer), 
 		err = s.serveWithHeartbeat(serving, serve)
 		// Else our guardians may have closed it.
 		if why := context.Cause(serving); s.forgotten() && (errors.Is(why, ErrExpired) || errors.Is(why, ErrLeaseEnding)) {
-			e.past.forgotten()
+			e.rollbacks.forgotten()
 		}
 		if err != nil {
 			s.Expire(err) // P2: programs that may be alive keep their lock, until the session ends by itself

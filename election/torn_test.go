@@ -29,7 +29,7 @@ func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 			w.asOperator(w.crumbOfLater)
 			w.zk.Refuse(zkfaults.Match{Op: jute.OpMulti, Count: zkfaults.Always}, jute.BadVersion)
 		},
-		"a later token was seen": func(_ *world, c *Candidate) { c.taking.newest++ },
+		"a later token was seen": func(_ *world, c *Candidate) { c.acquisition.newest++ },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -145,8 +145,8 @@ func TestALockBesideAWriteByHandIsGivenBackByWhoLeaves(t *testing.T) {
 			w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, c.paths.Dir(), []byte("{}"), -1) })
 			w.zk.Refuse(zkfaults.Match{Op: jute.OpMulti}, jute.BadVersion) // it is written to once more
 			try(c.Retreat(ctx))
-			if held := w.held(s); held != "" || c.Unsure() {
-				w.Errorf("left: %q, unsure %v", held, c.Unsure())
+			if held := w.held(s); held != "" || c.MayHoldLock() {
+				w.Errorf("left: %q, unsure %v", held, c.MayHoldLock())
 			}
 			return nil
 		})
@@ -176,7 +176,7 @@ func TestTokenThatFallsIsNotTaken(t *testing.T) {
 			c := stand(ctx, s, Race)
 			o, err := c.Wait(ctx)
 			try(err)
-			c.taking.newest = 1 << 40
+			c.acquisition.newest = 1 << 40
 			if cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl != nil || !errors.Is(err, ErrTorn) {
 				w.Errorf("taken: %+v %v", cl, err)
 			}

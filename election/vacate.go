@@ -15,7 +15,7 @@ import (
 
 // watchHolder watches the beat of the lock's holder. A lock that belongs
 // to no session, or names no node, is left to whoever made it by hand.
-func (t *taking) watchHolder(lock view) *beat {
+func (t *acquisition) watchHolder(lock view) *beat {
 	holder, err := decode[Lock](lock.data)
 	if err != nil || !printable.IsName(holder.Node) || lock.stat.EphemeralOwner == 0 {
 		return nil
@@ -28,7 +28,7 @@ func (t *taking) watchHolder(lock view) *beat {
 //
 // P3: the transaction succeeds only while the beat is as it was seen for longer
 // than a lease, and while nobody has claimed since the look at the names.
-func (t *taking) vacate(ctx context.Context, held *beat, lock, trail view) error {
+func (t *acquisition) vacate(ctx context.Context, held *beat, lock, trail view) error {
 	crumb, err := ReadBreadCrumb(trail.data)
 	if trail.exists && (err != nil || crumb.Failsafe.Binds() && (t.outlasts == nil || t.outlasts(&crumb))) {
 		return nil
@@ -41,10 +41,10 @@ func (t *taking) vacate(ctx context.Context, held *beat, lock, trail view) error
 	if !t.s.before.has(held.of.session) && (!still.seen || t.s.cfg.Now() < still.since+OverAfter(lease)) {
 		return nil
 	}
-	if name, err := t.s.claimOf(ctx, t.look, lock.stat); err != nil || name == "" && len(t.look.Claims) > 0 {
+	if name, err := t.s.claimOf(ctx, t.names, lock.stat); err != nil || name == "" && len(t.names.Claims) > 0 {
 		return cmp.Or(err, errUnanswered) // P3: the names were looked at after the lock, and are of a later one
 	}
-	gone := slices.Concat(t.look.unclaimed(), still.unmoved, []any{remove(t.paths.Lock())})
+	gone := slices.Concat(t.names.unclaimed(), still.unmoved, []any{remove(t.paths.Lock())})
 	buried := t.s.before.wasDead(held.of.session) && crumb.Session == SessionName(held.of.session) && crumb.Name != "" &&
 		!crumb.Awaits() && !crumb.Failsafe.Binds()
 	if buried { // P2: nothing of it is alive, or left. Who takes the lock next has nothing to fence, whichever node that is

@@ -177,7 +177,7 @@ func (w *world) unanswered(ctx context.Context, s *Session, mode Mode) (*Candida
 		return nil, err
 	}
 	w.zk.CloseAfter(zkfaults.Match{Op: jute.OpMulti})
-	if cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl != nil || err != nil || !c.Unsure() {
+	if cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl != nil || err != nil || !c.MayHoldLock() {
 		return nil, fmt.Errorf("it is known what became of the claim: %+v, %w", cl, err)
 	}
 	return c, nil

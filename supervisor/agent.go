@@ -77,10 +77,10 @@ func (a *Agent) open(ctx context.Context) (net.Listener, error) {
 func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Liveness, string, error) {
 	w := witness.Prover{
 		Node: a.self.Node, Host: box.Host{Machine: a.self.Machine, Boot: a.self.Boot}, End: a.machine.KillTree,
-		Look: a.machine.Outlasted, Owed: a.machine.Owed,
+		Look: a.machine.Outlasted, PendingEffects: a.machine.PendingEffects,
 	}
 	if t := a.tree(q.Service, q.Tree); t != nil {
-		w.Owed, w.End = nil, func(ctx context.Context, _ json.RawMessage) error { return t.Kill(ctx, q.By, q.ByToken) }
+		w.PendingEffects, w.End = nil, func(ctx context.Context, _ json.RawMessage) error { return t.Kill(ctx, q.By, q.ByToken) }
 	}
 	return w.Prove(ctx, q.Target(a.root))
 }

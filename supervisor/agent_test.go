@@ -42,7 +42,7 @@ type graveyard struct {
 
 func (*graveyard) Outlasted(json.RawMessage, fencing.ProcessID) error { return nil }
 
-func (g *graveyard) Owed(of fencing.Target, boot string) []string {
+func (g *graveyard) PendingEffects(of fencing.Target, boot string) []string {
 	if g.of = of; of.Boot != boot {
 		return of.Survive
 	}
@@ -134,12 +134,12 @@ func TestABootIsNoProofOfWhatSurvivesIt(t *testing.T) {
 // A machine with no note of what survives a boot has not undone it.
 func TestWhatIsOwedIsWhatTheNotesShow(t *testing.T) {
 	of := fencing.Target{Root: "/one", Service: "unheard of", Node: "nobody", Token: 7, Boot: "b0", Survive: []string{"role"}}
-	if owed := Owed(of, "b1"); !slices.Equal(owed, of.Survive) || len(Owed(of, "b0")) > 0 {
+	if owed := PendingEffects(of, "b1"); !slices.Equal(owed, of.Survive) || len(PendingEffects(of, "b0")) > 0 {
 		t.Errorf("owed: %q", owed)
 	}
 }
 
-// Where services of several clusters run on one host, each is asked for its own debts. Who asks names the cluster.
+// Where services of several clusters run on one host, each is asked for its own pending undos. Who asks names the cluster.
 func TestKillLocalCountsWhatItsClusterOwes(t *testing.T) {
 	need.These(t, "root") // who may write the note
 	here, err := box.Identity()
@@ -150,7 +150,7 @@ func TestKillLocalCountsWhatItsClusterOwes(t *testing.T) {
 	for root, dead := range map[string]bool{"/one": true, "/two": false, "": false} { // an older version does not name it
 		word := fencing.Target{Root: root, Service: t.Name(), Node: "a", Host: name, Machine: here.Machine, Boot: "another"}.Encode()
 		target, err := fencing.DecodeTarget(word)
-		if s := witness.KillLocal(t.Context(), target, Owed); err != nil || s.Dead != dead || dead == (len(s.Left) > 0) {
+		if s := witness.KillLocal(t.Context(), target, PendingEffects); err != nil || s.Dead != dead || dead == (len(s.Left) > 0) {
 			t.Errorf("%q: %+v, %v", root, s, err)
 		}
 	}

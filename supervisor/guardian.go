@@ -87,7 +87,7 @@ func (o *orphaned) Close() {
 func (o *orphaned) Undo(ctx context.Context) error {
 	m := unit.Means{}
 	if o.remover != nil {
-		m.Remove = func(a unit.AddressDebt) error {
+		m.Remove = func(a unit.AddressUndo) error {
 			ip, err := netip.ParsePrefix(a.IP)
 			if err != nil {
 				return err
@@ -144,7 +144,7 @@ func UndoOrphan(ctx context.Context, note []byte, log hclog.Logger) error {
 	go func() { ended <- g.Run(running) }()
 	commands := unit.NewCommands(func() host.Guard { return g }, wire.Now)
 	u := unit.New(unit.Config{Service: o.Service, Node: o.Node, Cluster: o.Cluster, Logger: log, Commands: commands})
-	err = o.Note.Undo(ctx, o.Store(), unit.Means{Run: func(ctx context.Context, d unit.Debt, what string, command []string) error {
+	err = o.Note.Undo(ctx, o.Store(), unit.Means{Run: func(ctx context.Context, d unit.PendingUndo, what string, command []string) error {
 		bounded, cancel := context.WithTimeout(ctx, d.Timeout)
 		defer cancel()
 		if left := g.Leftover(bounded, o.Service, nil); left != nil { // P2: an undo that hangs goes on, when all looks undone

@@ -58,11 +58,11 @@ func TestDebtsOfASupervisorThatRunsAreLeftAlone(t *testing.T) {
 	}
 	one, other := supervise(), supervise()
 	must.OK(t, one.cfg.Neighbours.occupy([]service.Conf{{Name: "web"}}))
-	if other.addIndebted([]string{"web"}); len(other.roster.names()) > 0 {
+	if other.addWithUndos([]string{"web"}); len(other.roster.names()) > 0 {
 		t.Errorf("undoes %q of a supervisor that runs", other.roster.names())
 	}
 	one.cfg.Neighbours.leave()
-	if other.addIndebted([]string{"web"}); len(other.roster.names()) != 1 {
+	if other.addWithUndos([]string{"web"}); len(other.roster.names()) != 1 {
 		t.Error("leaves undone what a dead supervisor owes")
 	}
 	other.cfg.Neighbours.leave()

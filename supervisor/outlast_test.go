@@ -46,7 +46,7 @@ func cgroupMount(t *testing.T) string {
 func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	here, err := box.Identity()
 	must.OK(t, err)
-	this := host.This(nil, "", false, Owed)
+	this := host.This(nil, "", false, PendingEffects)
 	cmd := exec.Command("sleep", "1000")
 	must.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
@@ -92,7 +92,7 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 				t.Errorf("%s, says %s: %v, %v", c.name, who, verdict, err)
 			}
 		}
-		s := witness.KillLocal(t.Context(), fencing.Target{Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: tree, Seen: c.seen}, this.Owed)
+		s := witness.KillLocal(t.Context(), fencing.Target{Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: tree, Seen: c.seen}, this.PendingEffects)
 		if s.Dead != (c.want == fencing.Dead) || s.Undone != s.Dead || s.Alive != (c.want == fencing.Alive) {
 			t.Errorf("%s, says its machine: %+v", c.name, s)
 		}

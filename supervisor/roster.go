@@ -87,7 +87,7 @@ func (r *roster) reinstate(left *handoff.Envelope) {
 			previous.Remember(c)
 		case i >= 0:
 			r.services[i].Remember(c)
-		case len(c.Runs()) > 0 || len(c.Debts) > 0 || c.Place.Session != 0: // P6: or a place in the queue, behind which others wait
+		case len(c.Runs()) > 0 || len(c.PendingUndos) > 0 || c.Place.Session != 0: // P6: or a place in the queue, behind which others wait
 			r.addRemoved(c).Remember(c)
 		default:
 			r.births[c.Name] = c.Birth

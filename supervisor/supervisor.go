@@ -52,23 +52,23 @@ import (
 
 // Config is everything that one supervisor runs.
 type Config struct {
-	Node     string
-	Host     string
-	File     string // the config file; empty: there is none
-	Sum      string // of its content, and of all that it includes
-	Version  string
-	Servers  []string
-	Root     string
-	Cluster  string        // tells it from another one with this root on this machine; "": there is none
-	Lease    time.Duration // how long programs may run after the last acknowledged heartbeat
-	Auth     *election.Auth
-	Agent    *Agent                                  // nil: no other node can ask
-	Watchdog *config.Watchdog                        // nil: none is used
-	Notify   *config.Notify                          // nil: this node tells nobody
-	Memory   service.Memory                          // nil: there is none
-	Notes    func(service string) unit.Notes         // where is noted how to undo oneshots; nil: in files
-	Owing    func() []string                         // the services of which something is noted there; nil: those in files
-	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
+	Node      string
+	Host      string
+	File      string // the config file; empty: there is none
+	Sum       string // of its content, and of all that it includes
+	Version   string
+	Servers   []string
+	Root      string
+	Cluster   string        // tells it from another one with this root on this machine; "": there is none
+	Lease     time.Duration // how long programs may run after the last acknowledged heartbeat
+	Auth      *election.Auth
+	Agent     *Agent                                  // nil: no other node can ask
+	Watchdog  *config.Watchdog                        // nil: none is used
+	Notify    *config.Notify                          // nil: this node tells nobody
+	Memory    service.Memory                          // nil: there is none
+	Notes     func(service string) unit.Notes         // where is noted how to undo oneshots; nil: in files
+	WithUndos func() []string                         // the services of which something is noted there; nil: those in files
+	Copies    func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
 	// Lacks is why this machine could not start a service now; it may hang with a file system. nil: that is never looked at.
 	Lacks         func(config.Service) error
 	SessionRecord *SessionRecord // nil: nothing is known of a supervisor that was killed with its guardians
@@ -192,7 +192,7 @@ func newSupervisor(cfg Config) *supervisor {
 // when the command has ended; status is then the command's own.
 func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) {
 	if cfg.Machine == nil {
-		cfg.Machine = host.This(cfg.Thread, cfg.Root, cfg.JSONLog, Owed)
+		cfg.Machine = host.This(cfg.Thread, cfg.Root, cfg.JSONLog, PendingEffects)
 	}
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
@@ -230,10 +230,10 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 			"from", cmp.Or(s.left.Build, "unknown"), "to", cfg.Version, "running", s.left.Running(),
 			"session", election.SessionName(s.left.Session.Session))
 	}
-	if cfg.Owing == nil {
-		cfg.Owing = func() []string { return unit.Indebted(cfg.Node, ClusterOf(cfg)) }
+	if cfg.WithUndos == nil {
+		cfg.WithUndos = func() []string { return unit.ServicesWithUndos(cfg.Node, ClusterOf(cfg)) }
 	}
-	s.addIndebted(cfg.Owing())
+	s.addWithUndos(cfg.WithUndos())
 	// The guardians start at the same time as the session. They end last.
 	standing, fail := context.WithCancelCause(ctx)
 	guarding, leave := context.WithCancel(context.WithoutCancel(ctx))
@@ -275,8 +275,8 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	return nil, err
 }
 
-// addIndebted adds the services that are not in the config, and for which a previous supervisor has left something to undo.
-func (s *supervisor) addIndebted(services []string) {
+// addWithUndos adds the services that are not in the config, and for which a previous supervisor has left something to undo.
+func (s *supervisor) addWithUndos(services []string) {
 	for _, name := range services {
 		if slices.Contains(s.roster.names(), name) {
 			continue
@@ -355,7 +355,8 @@ func ClusterName(root, name string) string {
 	return hash(root) + "-" + hash(name)
 }
 
-// Owed names the effects of a target that was on this machine, in this boot now, which are not undone.
-func Owed(t fencing.Target, boot string) []string {
-	return unit.OwedOn(unit.TermRef{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}, boot)
+// PendingEffects names the effects of a target that was on this machine, in this boot now, which are not undone.
+func PendingEffects(t fencing.Target, boot string) []string {
+	term := unit.TermRef{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}
+	return unit.PendingEffectsOn(term, boot)
 }

@@ -71,7 +71,7 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 		undone := make(chan struct{}, 10)
 		s.commands = treeless{asked: func(context.Context) { undone <- struct{}{}; <-late }}.commands()
 		v := s.roster.add(service.Conf{Name: "db"})
-		v.Remember(service.CarriedService{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
+		v.Remember(service.CarriedService{Name: "db", PendingUndos: []unit.PendingUndo{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
 		sess := &election.Session{}
 		ctx, end := context.WithCancel(t.Context())
 		served := make(chan error, 1)

@@ -181,7 +181,7 @@ func (p *Process) adopt(start uint64) error {
 		// P2: a later supervisor would not find the program outside its cgroup. The kill costs its own service, and nothing else.
 		p.tree.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", p.tree.id.Name, "pid", p.pid,
 			"error", err)
-		_ = p.part.box.Strike() // the goroutine that ends it strikes again
+		_ = p.part.box.KillNow() // the goroutine that ends it strikes again
 	}
 	process, err := os.FindProcess(p.pid) // while we hold it, its pid is its own
 	if err != nil {

@@ -316,5 +316,5 @@ func TestProgramThatLeftItsCgroupIsNotCalledDeadBefore(t *testing.T) {
 // undying is a box that is not struck.
 type undying struct{ box.Box }
 
-func (*undying) Strike() error { return nil }
-func (*undying) Insist() error { return nil }
+func (*undying) KillNow() error    { return nil }
+func (*undying) KillHarder() error { return nil }

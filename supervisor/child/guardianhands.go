@@ -67,8 +67,8 @@ func (g guardianHands) Kill(at int, why error) {
 	}
 }
 
-// Strike implements guard.SupervisorHands.
-func (g guardianHands) Strike() {
+// KillNow implements guard.SupervisorHands.
+func (g guardianHands) KillNow() {
 	all := g.trees()
 	g.later = append(g.later, func() {
 		for _, t := range all {

@@ -82,11 +82,11 @@ type lasting struct {
 	gone, closed atomic.Bool
 }
 
-func (l *lasting) Order() error  { return nil }
-func (l *lasting) Strike() error { return nil }
-func (l *lasting) Insist() error { return nil }
-func (l *lasting) Seal()         {}
-func (l *lasting) Remove() error { return nil }
+func (l *lasting) Order() error      { return nil }
+func (l *lasting) KillNow() error    { return nil }
+func (l *lasting) KillHarder() error { return nil }
+func (l *lasting) Seal()             {}
+func (l *lasting) Remove() error     { return nil }
 func (l *lasting) Wake() (int, int16, time.Duration) {
 	return -1, 0, time.Millisecond
 }

@@ -100,7 +100,7 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	g.guardians.at[0] = s
 	err = g.guardians.pair.State.Begin(1, nil)
 	_, _, planted := g.guardians.pair.State.AddTree(wire.Now(), 1, guard.TreeSpec{Of: tree})
-	guardianHands{g.guardians}.Strike()
+	guardianHands{g.guardians}.KillNow()
 	guardianHands{g.guardians}.Kill(0, errors.New("it is not needed"))
 	g.guardians.unlock()
 	must.OK(t, errors.Join(err, planted))

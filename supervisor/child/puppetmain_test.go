@@ -140,9 +140,9 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		}
 		return r, trees[c.Name].Arm(ctx, fake(dir, c))
 	case "owe":
-		return r, trees[c.Name].Owe(ctx, []byte(dir))
+		return r, trees[c.Name].NoteUndos(ctx, []byte(dir))
 	case "settle":
-		trees[c.Name].Settle(true)
+		trees[c.Name].ReportUndone(true)
 		return r, nil
 	case "end":
 		return r, trees[c.Name].End(ctx)

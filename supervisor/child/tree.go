@@ -139,8 +139,8 @@ func (t killHands) Change(do func()) {
 	do()
 }
 
-// Strike implements guard.KillHands.
-func (t killHands) Strike() { t.strike() }
+// KillNow implements guard.KillHands.
+func (t killHands) KillNow() { t.strike() }
 
 // Parts implements guard.KillHands.
 func (t killHands) Parts() (parts []guard.Part, container guard.Awaited, release func()) {
@@ -174,20 +174,20 @@ func (t killHands) Dead(end bool) (err error) {
 	return err
 }
 
-// Owe tells the guardians how to undo what the tree's processes are going to do beside themselves, and returns when both know. From then on
-// they undo it when its lease has ended, once the tree is dead, and give the release to the session closer only after that.
-func (t *Tree) Owe(ctx context.Context, note []byte) error {
-	err := t.guard.guardians.askWith(ctx, note, func(note []byte) (uint64, error) { return t.guarded.Owe(wire.Now(), note) })
+// NoteUndos tells the guardians how to undo what the tree's processes are going to do beside themselves, and returns when both know. From
+// then on they undo it when its lease has ended, once the tree is dead, and give the release to the session closer only after that.
+func (t *Tree) NoteUndos(ctx context.Context, note []byte) error {
+	err := t.guard.guardians.askWith(ctx, note, func(note []byte) (uint64, error) { return t.guarded.NoteUndos(wire.Now(), note) })
 	if err != nil {
 		return fmt.Errorf("tell the guardians how to undo what is done in tree %s: %w", t.id.Name, err)
 	}
 	return nil
 }
 
-// Settle tells the guardians that what the dead tree's processes did is undone; or that this process keeps that for its next session.
-func (t *Tree) Settle(undone bool) {
+// ReportUndone tells the guardians that what the dead tree's processes did is undone; or that this process keeps that for its next session.
+func (t *Tree) ReportUndone(undone bool) {
 	defer t.guard.guardians.lock()()
-	t.guarded.Settle(undone)
+	t.guarded.ReportUndone(undone)
 }
 
 // Unproved adds live processes of the tree to an unproved death, also those that have left its cgroup and removed that.

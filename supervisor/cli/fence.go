@@ -211,7 +211,7 @@ func killLocalCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			s := witness.KillLocal(ctx, t, supervisor.Owed)
+			s := witness.KillLocal(ctx, t, supervisor.PendingEffects)
 			text, err := json.Marshal(s)
 			if err != nil {
 				return err

@@ -51,7 +51,7 @@ func holdCommand(verb string, stop bool, short, long string) *cobra.Command {
 				if !changed && !stop {
 					return v.tell(stopped{Service: name}, "Nothing to do: %s is not stopped.\n", name)
 				}
-				s, err := c.Settled(ctx, name, stop)
+				s, err := c.WaitCarriedOut(ctx, name, stop)
 				if err != nil {
 					return err
 				}

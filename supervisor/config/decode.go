@@ -288,23 +288,30 @@ func (d *decoder) list(from spot, v reflect.Value, p path) {
 		at, one := p.item(i), spot{file: from.file, key: node, value: node, at: from.at.item(i), own: true}
 		d.spots[at.id()] = one
 		item := reflect.New(v.Type().Elem()).Elem()
-		process, isProcess := item.Addr().Interface().(*Process)
-		if isProcess {
-			process.Program, process.UndoTimeout = d.base.inherited(), defaultUndoTimeout
-		}
-		d.value([]spot{one}, item, at)
-		if isProcess && (process.Oneshot || process.Mount != nil || process.OCF != "") && !d.given(at.key("ready").key("timeout")) {
-			process.Ready.Timeout = 0
-		}
-		if isProcess && (process.Mount != nil || process.OCF != "") && !d.given(at.key("undo_timeout")) {
-			process.UndoTimeout = 0 // the agent says it
-		}
-		if isProcess && process.Mount != nil && !d.given(at.key("needs_proof")) {
-			process.NeedsProof = true
+		if process, ok := item.Addr().Interface().(*Process); ok {
+			d.process(one, process, at)
+		} else {
+			d.value([]spot{one}, item, at)
 		}
 		items = reflect.Append(items, item)
 	}
 	v.Set(items)
+}
+
+// process reads a process of a service. Some defaults depend on what it is, which is known once it is read.
+func (d *decoder) process(from spot, target *Process, p path) {
+	target.Program, target.UndoTimeout = d.base.inherited(), defaultUndoTimeout
+	d.value([]spot{from}, reflectOf(target), p)
+	member := target.Mount != nil || target.OCF != ""
+	if (target.Oneshot || member) && !d.given(p.key("ready").key("timeout")) {
+		target.Ready.Timeout = 0
+	}
+	if member && !d.given(p.key("undo_timeout")) {
+		target.UndoTimeout = 0 // the agent says it
+	}
+	if target.Mount != nil && !d.given(p.key("needs_proof")) {
+		target.NeedsProof = true
+	}
 }
 
 // word gives the literal text of a value: 010 stays 010, and yes stays yes.

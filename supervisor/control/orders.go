@@ -71,8 +71,8 @@ func (c *Cluster) Stop(ctx context.Context, service string, stopped bool, by, wh
 	return changed, err
 }
 
-// Settled waits until a service that was stopped is active nowhere, or one that was started is active.
-func (c *Cluster) Settled(ctx context.Context, service string, stopped bool) (v ServiceStatus, err error) {
+// WaitCarriedOut waits until a service that was stopped is active nowhere, or one that was started is active.
+func (c *Cluster) WaitCarriedOut(ctx context.Context, service string, stopped bool) (v ServiceStatus, err error) {
 	for {
 		asked := time.Now()
 		switch now, err := c.one(ctx, service); {

@@ -14,8 +14,8 @@ type Undone struct {
 	Err  error
 }
 
-// owed are a tree's effects in a guardian.
-type owed struct {
+// treeEffects are a tree's effects in a guardian.
+type treeEffects struct {
 	effects Effects // nil: it has none
 	left    bool    // the supervisor could not, and keeps them for its next session
 	undone  bool
@@ -32,10 +32,10 @@ const (
 )
 
 // pending reports whether something is not undone.
-func (o *owed) pending() bool { return o.effects != nil && !o.undone }
+func (o *treeEffects) pending() bool { return o.effects != nil && !o.undone }
 
-// owe takes in that a tree's processes may have effects.
-func (g *Guardian) owe(t *tree, m *Message) error {
+// holdEffects takes in that a tree's processes may have effects.
+func (g *Guardian) holdEffects(t *tree, m *Message) error {
 	if t.lease.ended {
 		return ErrLeaseEnded
 	}
@@ -44,7 +44,7 @@ func (g *Guardian) owe(t *tree, m *Message) error {
 		return err
 	}
 	t.release()
-	t.owed = owed{effects: l} // those of a demoted primary's previous term are undone
+	t.treeEffects = treeEffects{effects: l} // those of a demoted primary's previous term are undone
 	return nil
 }
 
@@ -57,7 +57,7 @@ func (t *tree) settle(undone bool) {
 }
 
 // release frees what was held to undo the effects.
-func (o *owed) release() {
+func (o *treeEffects) release() {
 	if o.effects != nil {
 		o.effects.Close()
 	}
@@ -103,9 +103,9 @@ func (g *Guardian) heardUndone(now time.Duration, u Undone) {
 // effectsLeft reports whether a dead tree's effects are known to be left.
 func (t *tree) effectsLeft() bool { return t.dead && t.pending() && (t.left || t.err != nil) }
 
-// Owe tells the guardians that the tree's processes may have effects from now on, and how to undo them. The caller starts nothing before
-// both know.
-func (t *Tree) Owe(now time.Duration, note []byte) (seq uint64, err error) {
+// NoteUndos tells the guardians that the tree's processes may have effects from now on, and how to undo them. The caller starts nothing
+// before both know.
+func (t *Tree) NoteUndos(now time.Duration, note []byte) (seq uint64, err error) {
 	if err := t.lease.leased(now); err != nil {
 		return 0, err
 	}
@@ -113,16 +113,16 @@ func (t *Tree) Owe(now time.Duration, note []byte) (seq uint64, err error) {
 		return 0, ErrTreeEnded
 	}
 	t.effects = note
-	return t.lease.state.to.ask(now, t.owing()), nil
+	return t.lease.state.to.ask(now, t.effectsMessage()), nil
 }
 
-func (t *Tree) owing() *Message {
+func (t *Tree) effectsMessage() *Message {
 	return &Message{Op: OpEffects, Epoch: t.lease.Number, Tree: t.Number, Ticket: t.effects, Name: t.Spec.Name}
 }
 
-// Settle tells the guardians that the effects of a dead tree are undone; or that this process keeps them for its next session: then no
-// guardian closes this one.
-func (t *Tree) Settle(undone bool) {
+// ReportUndone tells the guardians that the effects of a dead tree are undone; or that this process keeps them for its next session: then
+// no guardian closes this one.
+func (t *Tree) ReportUndone(undone bool) {
 	if t.effects == nil {
 		return
 	}

@@ -195,13 +195,13 @@ func TestAGuardianThatCannotUndoRefuses(t *testing.T) {
 	}
 }
 
-// The other guardian learns of what is owed, also of a tree that is dead and not settled.
+// The other guardian learns of what is treeEffects, also of a tree that is dead and not settled.
 func TestWhatIsOwedIsToldToANewGuardian(t *testing.T) {
 	l := NewGuardians(&bureau{}).State
 	must.OK(t, errors.Join(l.Begin(1, []byte("t")), l.Extend(0, 1, time.Hour)))
 	e, _, err := l.AddTree(0, 1, TreeSpec{Release: []byte("a"), Ref: func() *Ref { return &Ref{Pid: 1} }})
 	must.OK(t, err)
-	if _, err := e.Owe(0, []byte("n")); err != nil {
+	if _, err := e.NoteUndos(0, []byte("n")); err != nil {
 		t.Fatal(err)
 	}
 	ops := func() (all []Op) {
@@ -221,22 +221,22 @@ func TestWhatIsOwedIsToldToANewGuardian(t *testing.T) {
 		t.Error(got)
 	}
 	if err := l.Finish(1); err == nil {
-		t.Error("finished with something owed")
+		t.Error("finished with something treeEffects")
 	}
 	if got := l.find(1).Trees(); len(got) > 0 {
 		t.Errorf("%d trees may be alive", len(got))
 	}
-	e.Settle(true)
+	e.ReportUndone(true)
 	if got := ops(); !slices.Equal(got, []Op{OpBegin, OpExtend}) {
 		t.Error(got)
 	}
 	must.Report(t, l.Finish(1))
-	if _, err := e.Owe(0, []byte("n")); err == nil {
+	if _, err := e.NoteUndos(0, []byte("n")); err == nil {
 		t.Error("a tree that has ended owes something")
 	}
 }
 
-// The effects of a demoted primary are undone while its programs run on. Those of its next promotion are owed like the first ones.
+// The effects of a demoted primary are undone while its programs run on. Those of its next promotion are treeEffects like the first ones.
 func TestATreeOwesAgain(t *testing.T) {
 	p := owing(t, Config{}, time.Hour, &mortal{dies: true})
 	for _, m := range []Message{{Op: OpSettled, OK: true}, {Op: OpEffects, Ticket: []byte("n")}} {

@@ -132,7 +132,7 @@ type tree struct {
 	tries  int
 	armed  bool          // the watchdog is for it
 	after  time.Duration // the lease's end: until then its death has to be proved
-	owed
+	treeEffects
 }
 
 // held is a box, and the supervisor's name for it.
@@ -243,7 +243,7 @@ func (g *Guardian) obey(now time.Duration, m *Message) error {
 		t.drop(now)
 		return nil
 	case OpEffects:
-		return g.owe(t, m)
+		return g.holdEffects(t, m)
 	case OpSettled:
 		t.settle(m.OK)
 		return nil

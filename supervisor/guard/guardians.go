@@ -32,7 +32,7 @@ var (
 	errVacated  = errors.New("it has ended")
 )
 
-// SupervisorHands do what Guardians decides, while the Guardians's caller holds the lock that guards it, so no method waits. Strike and
+// SupervisorHands do what Guardians decides, while the Guardians's caller holds the lock that guards it, so no method waits. KillNow and
 // Kill may be delayed until that lock is free, but keep their order.
 type SupervisorHands interface {
 	// Send passes a message on to the guardian at a place. Messages that a full socket does not take follow in their order: a guardian
@@ -42,8 +42,8 @@ type SupervisorHands interface {
 	Start(at int, number uint64)
 	// Kill kills the guardian at a place, if there is one. Its Gone follows.
 	Kill(at int, why error)
-	// Strike orders the death of every tree.
-	Strike()
+	// KillNow orders the death of every tree.
+	KillNow()
 	// Say logs an event of the guardians. Nothing waits for that.
 	Say(what News, at int, why error)
 }
@@ -135,7 +135,7 @@ func (g *Guardians) StrikeAll(cause error) {
 	for _, l := range g.State.leases {
 		l.over(cause)
 	}
-	g.hands.Strike()
+	g.hands.KillNow()
 }
 
 // Stop ends all replacing. Living guardians stay: they kill processes that their supervisor may leave behind. Questions are answered,

@@ -11,10 +11,10 @@ var ErrUnproved = errors.New("death not proved")
 
 // Killable is a process or container that can be killed whole.
 type Killable interface {
-	// Strike orders the death of everything in it. It does not wait.
-	Strike() error
-	// Insist kills processes that repeated strikes do not end. It does not wait, and each call does a bounded part of the work.
-	Insist() error
+	// KillNow orders the death of everything in it. It does not wait.
+	KillNow() error
+	// KillHarder kills processes that repeated strikes do not end. It does not wait, and each call does a bounded part of the work.
+	KillHarder() error
 	// Seal keeps late processes from running, as far as possible, while Remove cannot work yet.
 	Seal()
 	// Dead looks, without waiting. Only (true, nil) is proof, and it stays true once the container is removed.
@@ -40,8 +40,8 @@ type Part struct {
 type KillHands interface {
 	// Change runs do under the lock that guards the Guardians.
 	Change(do func())
-	// Strike orders the death of everything in the tree, and does not wait.
-	Strike()
+	// KillNow orders the death of everything in the tree, and does not wait.
+	KillNow()
 	// Parts lists all parts at one moment, and the container that holds them; nil: there is none. They stay usable until release.
 	Parts() (parts []Part, container Awaited, release func())
 	// Search adds, by Found, what is alive outside of the container, once all that Parts has listed is dead. again: something may live, and
@@ -54,7 +54,7 @@ type KillHands interface {
 // Kill kills a tree until its death is proved; with end, it also removes the container, so that no fork can come late. An error says that
 // the death is not proved, or that something could not be freed.
 func (t *Tree) Kill(ctx context.Context, hands KillHands, end bool) (err error) {
-	hands.Strike() // P2: even if another goroutine is killing, or the context has ended
+	hands.KillNow() // P2: even if another goroutine is killing, or the context has ended
 	select {
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
@@ -125,7 +125,7 @@ func KillUntilDead(ctx context.Context, b Awaited, remove bool) error {
 
 func killUntilDead(ctx context.Context, b Awaited, remove, pending bool) error {
 	// P2: order the death even if the context has ended.
-	err := b.Strike()
+	err := b.KillNow()
 	for {
 		dead, looked := killOnce(b, remove, pending)
 		if dead {
@@ -152,17 +152,17 @@ func killOnce(b Killable, remove, pending bool) (bool, error) {
 		return false, err
 	}
 	if !dead {
-		err := b.Strike()
+		err := b.KillNow()
 		if remove && !pending { // P3
 			b.Seal()
 		}
-		return false, errors.Join(err, b.Insist())
+		return false, errors.Join(err, b.KillHarder())
 	}
 	if !remove {
 		return true, nil
 	}
 	if err := b.Remove(); err != nil {
-		return false, errors.Join(err, b.Strike()) // a process came in between
+		return false, errors.Join(err, b.KillNow()) // a process came in between
 	}
 	return true, nil
 }

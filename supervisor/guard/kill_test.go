@@ -22,7 +22,7 @@ type box struct {
 	unseen  error // a look at it fails
 }
 
-func (b *box) Strike() error {
+func (b *box) KillNow() error {
 	if b.struck++; b.struck == 1 && b.takes > 0 {
 		b.dies = time.Now().Add(b.takes)
 	}
@@ -31,7 +31,7 @@ func (b *box) Strike() error {
 
 func (b *box) alive() bool { return b.lives && (b.dies.IsZero() || time.Now().Before(b.dies)) }
 
-func (b *box) Insist() error            { return nil }
+func (b *box) KillHarder() error        { return nil }
 func (b *box) Seal()                    { b.sealed = true }
 func (b *box) Dead() (bool, error)      { return !b.alive() && b.unseen == nil, b.unseen }
 func (b *box) Remove() error            { b.removed = true; return nil }
@@ -55,7 +55,7 @@ func (c *cage) Change(do func()) {
 	do()
 }
 
-func (c *cage) Strike() { c.hits++ }
+func (c *cage) KillNow() { c.hits++ }
 
 func (c *cage) Parts() (parts []Part, container Awaited, release func()) {
 	c.mu.Lock()

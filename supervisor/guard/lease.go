@@ -203,6 +203,6 @@ func (all *leases) forget(l *lease) {
 	*all = slices.DeleteFunc(*all, func(other *lease) bool { return other == l })
 	for _, t := range l.trees {
 		t.shut()
-		t.owed.release()
+		t.treeEffects.release()
 	}
 }

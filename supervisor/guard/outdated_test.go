@@ -11,7 +11,7 @@ func TestAGuardianThatDoesNotKnowAnOrderIsReplaced(t *testing.T) {
 	b := newBureau(t)
 	planted := b.plants()
 	b.forgets()
-	seq, err := planted.Owe(b.now, []byte("note"))
+	seq, err := planted.NoteUndos(b.now, []byte("note"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (b *bureau) Start(at int, number uint64) {
 func (b *bureau) Kill(at int, _ error) {
 	b.killed, b.done = append(b.killed, at), append(b.done, "kill")
 }
-func (b *bureau) Strike() { b.struck, b.done = b.struck+1, append(b.done, "strike") }
+func (b *bureau) KillNow() { b.struck, b.done = b.struck+1, append(b.done, "strike") }
 func (b *bureau) Say(what News, _ int, _ error) {
 	b.said, b.done = append(b.said, what), append(b.done, "say")
 }

@@ -220,7 +220,7 @@ func (s *State) replay() (all []*Message) {
 				all = append(all, t.arming())
 			}
 			if t.effects != nil {
-				all = append(all, t.owing())
+				all = append(all, t.effectsMessage())
 			}
 			if t.dead {
 				all = append(all, t.dropping())

@@ -27,8 +27,8 @@ type Machine interface {
 	// Outlasted looks for a process of such a tree that was seen alive, whatever the tree's containment shows by now: a process that leaves
 	// its cgroup, and removes that, is seen no other way. nil: it is dead, or none was seen.
 	Outlasted(id json.RawMessage, seen fencing.ProcessID) error
-	// Owed names the effects of a target that was on this machine which are not undone, whichever supervisor had them.
-	Owed(t fencing.Target, boot string) []string
+	// PendingEffects names the effects of a target that was on this machine which are not undone, whichever supervisor had them.
+	PendingEffects(t fencing.Target, boot string) []string
 	Identity() (box.Host, error)
 	// Guard finds out how process trees can be held, as mode wishes, and starts the guardians.
 	Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error)
@@ -74,10 +74,10 @@ type Tree interface {
 	Owns(pid int) bool
 	// Strays are its processes outside of its container, which is where the kernel kills them: each of them is held by itself. It may hang.
 	Strays() ([]child.Stray, error)
-	// Owe tells the guardians how to undo what is done in the tree, before it is done; Settle, once the tree is dead, that it is undone, or
-	// that this process keeps it for its next session.
-	Owe(ctx context.Context, note json.RawMessage) error
-	Settle(undone bool)
+	// NoteUndos tells the guardians how to undo what is done in the tree, before it is done; ReportUndone, once the tree is dead, that it
+	// is undone, or that this process keeps it for its next session.
+	NoteUndos(ctx context.Context, note json.RawMessage) error
+	ReportUndone(undone bool)
 	// Kill kills all in it and proves it dead; then the tree can be used
 	// again. End also removes its container: nothing can be started in it.
 	Kill(ctx context.Context) error
@@ -95,16 +95,16 @@ type Process interface {
 }
 
 // This is the machine that this process runs on. thread takes what has to run on the main thread, nil where nothing is handed over; root
-// tells the cgroups of this cluster's services from those of others; jsonLog is for the guardians' last words; owed is Machine's.
-func This(thread chan<- func(), root string, jsonLog bool, owed func(t fencing.Target, boot string) []string) Machine {
-	return thisMachine{thread, root, jsonLog, owed}
+// tells the cgroups of this cluster's services from those of others; jsonLog is for the guardians' last words; pendingEffects is Machine's.
+func This(thread chan<- func(), root string, jsonLog bool, pendingEffects func(t fencing.Target, boot string) []string) Machine {
+	return thisMachine{thread, root, jsonLog, pendingEffects}
 }
 
 type thisMachine struct {
-	thread  chan<- func()
-	root    string
-	jsonLog bool
-	owed    func(t fencing.Target, boot string) []string
+	thread         chan<- func()
+	root           string
+	jsonLog        bool
+	pendingEffects func(t fencing.Target, boot string) []string
 }
 
 func (thisMachine) Identity() (box.Host, error) { return box.Identity() }
@@ -141,7 +141,9 @@ func (thisMachine) Outlasted(id json.RawMessage, p fencing.ProcessID) error {
 	return witness.Outlasted(id, p)
 }
 
-func (m thisMachine) Owed(t fencing.Target, boot string) []string { return m.owed(t, boot) }
+func (m thisMachine) PendingEffects(t fencing.Target, boot string) []string {
+	return m.pendingEffects(t, boot)
+}
 
 type thisGuard struct {
 	*child.Guard
@@ -189,12 +191,12 @@ type UndoNote struct {
 	Contain string          `json:"contain"`
 }
 
-func (t thisTree) Owe(ctx context.Context, note json.RawMessage) error {
+func (t thisTree) NoteUndos(ctx context.Context, note json.RawMessage) error {
 	data, err := json.Marshal(UndoNote{note, t.root, t.kind})
 	if err != nil {
 		return err
 	}
-	return t.Tree.Owe(ctx, data)
+	return t.Tree.NoteUndos(ctx, data)
 }
 
 func (t thisTree) Kill(ctx context.Context) error {

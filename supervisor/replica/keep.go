@@ -38,7 +38,7 @@ func (c *Copy) Keep(ctx context.Context) {
 			c.sleep(ctx, endless)
 			continue
 		}
-		if c.cfg.Unit.Owes() { // P2: no client may reach a follower through the address of a primary
+		if c.cfg.Unit.HasPendingEffects() { // P2: no client may reach a follower through the address of a primary
 			c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: "the effects of its promotion are not undone yet"} })
 			c.sleep(ctx, lookSoon)
 			continue

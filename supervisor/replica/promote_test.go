@@ -143,7 +143,7 @@ func TestADemotedCopyThatIsNotTakenBackIsTheTerms(t *testing.T) {
 func TestACopyWaitsUntilTheEffectsOfItsPromotionAreUndone(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {
 		held(t, c)
-		c.cfg.Unit.Restore([]unit.Debt{{Name: "vip", Command: []string{"undo"}, Timeout: time.Second}}, 0)
+		c.cfg.Unit.Restore([]unit.PendingUndo{{Name: "vip", Command: []string{"undo"}, Timeout: time.Second}}, 0)
 		s.forget()
 		_ = s.Kill(t.Context())
 		c.Free()

@@ -24,6 +24,9 @@ type step struct {
 	over   <-chan struct{} // closed when the programs have ended: from then on it may take windUp; nil: none run
 }
 
+// windingUp is a step whose programs have ended: a step of its own, which began then.
+type windingUp struct{ *step }
+
 // bound is how long the action of a place may take. P6: who stands still for longer must not keep the lock.
 func (t *stay) bound(p role.Place) time.Duration {
 	v, some := t.v, windUp+requests*t.s.LeaseLength()
@@ -64,7 +67,7 @@ func (v *Service) Step() (about any, atMost time.Duration) {
 	case now == nil: // it does not serve yet
 		return now, endless
 	case wait.Closed(now.over):
-		return struct{ *step }{now}, windUp
+		return windingUp{now}, windUp
 	}
 	return now, now.atMost
 }

@@ -20,13 +20,13 @@ import (
 
 // breadcrumb notes in the service's breadcrumb what this machine knows about the tree that the breadcrumb names.
 type breadcrumb struct {
-	root    string // of the cluster
-	self    election.Node
-	machine host.Machine
-	trees   *trees
-	owes    func() bool // whether the effects of oneshots must still be undone
-	died    func(session string) bool
-	log     hclog.Logger
+	root              string // of the cluster
+	self              election.Node
+	machine           host.Machine
+	trees             *trees
+	hasPendingEffects func() bool // whether the effects of oneshots must still be undone
+	died              func(session string) bool
+	log               hclog.Logger
 }
 
 // writePatience is how long ZooKeeper may take to write such a note.
@@ -63,9 +63,9 @@ func (b *breadcrumb) noteNotUndone(ctx context.Context, cand *election.Candidate
 	}
 }
 
-// cut ends a tree at once, even while a check, a hook or an undo runs in it. P1: another node may be counting its grace delay. The
-// term makes the proof. Without a candidate cut leaves the breadcrumb alone.
-func (b *breadcrumb) cut(ctx context.Context, cand *election.Candidate, tree host.Tree) {
+// killNow ends a tree at once, even while a check, a hook or an undo runs in it. P1: another node may be counting its grace delay. The
+// term makes the proof. Without a candidate killNow leaves the breadcrumb alone.
+func (b *breadcrumb) killNow(ctx context.Context, cand *election.Candidate, tree host.Tree) {
 	for _, patience := range []time.Duration{endFirst, proofPatience} {
 		bounded, cancel := context.WithTimeout(ctx, patience)
 		err := tree.End(bounded)
@@ -82,7 +82,7 @@ func (b *breadcrumb) cut(ctx context.Context, cand *election.Candidate, tree hos
 func (b *breadcrumb) witness() witness.Prover {
 	return witness.Prover{
 		Node: b.self.Node, Host: box.Host{Machine: b.self.Machine, Boot: b.self.Boot}, End: b.machine.KillTree, Look: b.machine.Outlasted,
-		Owed: b.machine.Owed, Died: b.died,
+		PendingEffects: b.machine.PendingEffects, Died: b.died,
 	}
 }
 
@@ -125,7 +125,7 @@ func (b *breadcrumb) cleared(ctx context.Context, sess *election.Session, cand *
 	switch {
 	case err == nil && verdict == fencing.Unknown: // it may be another machine of this name
 		return true
-	case err != nil || verdict != fencing.Dead || b.owes():
+	case err != nil || verdict != fencing.Dead || b.hasPendingEffects():
 		return false
 	}
 	dead := b.outlasted(named.Tree)

@@ -71,8 +71,8 @@ func (t *stay) Joined(ctx context.Context) {
 		})
 		unsaid = t.s.Self.SayAt(v.name, v.copy.at)
 	}
-	if owed := v.history.takeUnwritten(); owed != nil {
-		wg.Go(func() { v.history.correct(watching, cand, *owed) })
+	if pendingEffects := v.history.takeUnwritten(); pendingEffects != nil {
+		wg.Go(func() { v.history.correct(watching, cand, *pendingEffects) })
 	}
 	t.candidacy.parted = func() {
 		unsaid()
@@ -207,7 +207,7 @@ func (t *stay) BackOff(ctx context.Context) role.Event {
 	settled := make(chan struct{})
 	if v.state.BackOffUntilProof {
 		wg.Go(func() {
-			if t.candidacy.cand.Crumb.Settled(waiting) == nil {
+			if t.candidacy.cand.Crumb.WaitGone(waiting) == nil {
 				close(settled)
 			}
 		})
@@ -294,13 +294,14 @@ func (t *stay) Prepare(ctx context.Context) role.Event {
 func (t *stay) TreeMade(end context.CancelCauseFunc) {
 	t.candidacy.end = end
 	t.v.trees.add(&OwnTree{
-		ID: idOf(t.candidacy.tree), tree: t.candidacy.tree, end: end, owed: t.v.unit.Owed, promoteTree: t.term.promotion.promoteTree,
+		ID: idOf(t.candidacy.tree), tree: t.candidacy.tree, end: end, pendingEffects: t.v.unit.PendingEffects,
+		promoteTree: t.term.promotion.promoteTree,
 	})
 }
 
 // Discard ends a tree in which nothing was started. A copy runs on, unless the lock may be ours, with a breadcrumb that names its tree.
 func (t *stay) Discard(ctx context.Context) role.Event {
-	if t.v.copy != nil && !t.candidacy.cand.Unsure() {
+	if t.v.copy != nil && !t.candidacy.cand.MayHoldLock() {
 		return role.Event{Kind: role.Proved}
 	}
 	t.term.promotion.blockStarts(ctx, &t.term)

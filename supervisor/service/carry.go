@@ -175,30 +175,30 @@ func (r *CarriedService) Runs() (all []*unit.CarriedRun) {
 
 // CarriedService is the part of the envelope for a service that does not serve, with its term if it has one.
 type CarriedService struct {
-	Name     string                    `json:"name"`
-	State    role.State                `json:"state"`
-	Birth    election.Birth            `json:"birth"`
-	Known    Known                     `json:"known"`
-	SetBacks int64                     `json:"set_backs,omitempty"`
-	Place    election.CarriedCandidate `json:"place"`
-	Failure  string                    `json:"failure,omitempty"`
-	Cause    election.Reason           `json:"cause,omitempty"`
-	Restarts int                       `json:"restarts,omitempty"`
-	Exit     string                    `json:"exit,omitempty"`
-	Exited   *time.Time                `json:"exited,omitempty"`
-	Failures []time.Time               `json:"failures,omitempty"`
-	Delay    time.Duration             `json:"delay,omitempty"`
-	Token    int64                     `json:"token,omitempty"`
-	Fenced   string                    `json:"fenced,omitempty"`
-	Role     election.Role             `json:"role,omitempty"`
-	Since    time.Time                 `json:"since"` // when it took that role
-	Orders   carriedOut                `json:"orders"`
-	GaveUp   int                       `json:"gave_up,omitempty"` // times, in a row
-	Demoted  time.Time                 `json:"demoted,omitzero"`
-	Debts    []unit.Debt               `json:"debts,omitempty"`
-	Lasting  int64                     `json:"lasting,omitempty"`
-	Term     *CarriedTerm              `json:"term,omitempty"`
-	Copy     *replica.Carried          `json:"copy,omitempty"`
+	Name         string                    `json:"name"`
+	State        role.State                `json:"state"`
+	Birth        election.Birth            `json:"birth"`
+	Known        Known                     `json:"known"`
+	SetBacks     int64                     `json:"set_backs,omitempty"`
+	Place        election.CarriedCandidate `json:"place"`
+	Failure      string                    `json:"failure,omitempty"`
+	Cause        election.Reason           `json:"cause,omitempty"`
+	Restarts     int                       `json:"restarts,omitempty"`
+	Exit         string                    `json:"exit,omitempty"`
+	Exited       *time.Time                `json:"exited,omitempty"`
+	Failures     []time.Time               `json:"failures,omitempty"`
+	Delay        time.Duration             `json:"delay,omitempty"`
+	Token        int64                     `json:"token,omitempty"`
+	Fenced       string                    `json:"fenced,omitempty"`
+	Role         election.Role             `json:"role,omitempty"`
+	Since        time.Time                 `json:"since"` // when it took that role
+	Orders       carriedOut                `json:"orders"`
+	GaveUp       int                       `json:"gave_up,omitempty"` // times, in a row
+	Demoted      time.Time                 `json:"demoted,omitzero"`
+	PendingUndos []unit.PendingUndo        `json:"debts,omitempty"`
+	Lasting      int64                     `json:"lasting,omitempty"`
+	Term         *CarriedTerm              `json:"term,omitempty"`
+	Copy         *replica.Carried          `json:"copy,omitempty"`
 	// Fresh says that its first stay is not over: the next image reads what earlier supervisors have left, too.
 	Fresh bool `json:"fresh,omitempty"`
 }
@@ -221,13 +221,13 @@ func (r *CarriedService) Ran() Conf {
 // Carry returns what the next image of this process has to know of a service that does not serve now.
 func (v *Service) Carry() CarriedService {
 	m := &v.mem
-	story, relapses := m.story, m.preference.relapses
+	last, relapses := m.lastTerm, m.preference.relapses
 	r := CarriedService{
 		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, SetBacks: m.setBacks, Place: m.place,
-		Failure: story.failure, Cause: story.cause, Restarts: story.restarts, Exit: story.exit, Exited: story.exited,
-		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced,
-		Role: v.view.left.role, Since: v.view.left.since, Orders: v.inbox.intents.done, GaveUp: relapses.times,
-		Demoted: relapses.until, Debts: v.unit.Debts(), Lasting: v.unit.Lasting(), Term: v.carried, Fresh: !m.begun,
+		Failure: last.failure, Cause: last.cause, Restarts: last.restarts, Exit: last.exit, Exited: last.exited,
+		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: last.token, Fenced: last.fenced,
+		Role: v.view.previous.role, Since: v.view.previous.since, Orders: v.inbox.intents.done, GaveUp: relapses.times,
+		Demoted: relapses.until, PendingUndos: v.unit.PendingUndos(), Lasting: v.unit.Lasting(), Term: v.carried, Fresh: !m.begun,
 	}
 	if v.copy != nil {
 		r.Copy = v.copy.Carry()
@@ -245,21 +245,23 @@ func (v *Service) ResumeCopy() {
 // Remember restores a record in a new service.
 func (v *Service) Remember(r CarriedService) {
 	m := &v.mem
-	if !r.Fresh { // P2: else the note of these debts may not have been read yet
-		v.unit.Restore(r.Debts, r.Lasting)
+	if !r.Fresh { // P2: else the note of these pending undos may not have been read yet
+		v.unit.Restore(r.PendingUndos, r.Lasting)
 	}
 	v.state = r.State
 	v.carried = r.Term
 	m.begun, m.birth, m.known, m.place = !r.Fresh, r.Birth, r.Known, r.Place
 	m.setBacks = r.SetBacks
-	m.story = story{r.Token, r.Fenced, r.Failure, r.Cause, r.Restarts, r.Exit, r.Exited}
+	m.lastTerm = lastTerm{r.Token, r.Fenced, r.Failure, r.Cause, r.Restarts, r.Exit, r.Exited}
 	m.restarts.failures, m.restarts.delay = r.Failures, r.Delay
 	m.preference.relapses = relapses{r.GaveUp, r.Demoted}
-	v.inbox.intents.done, v.view.left, v.view.again = r.Orders, taken{role: r.Role, since: r.Since}, true
+	v.inbox.intents.done, v.view.previous, v.view.upgraded = r.Orders, shownRole{role: r.Role, since: r.Since}, true
 	if r.Term != nil {
 		v.engage()
 		// Another node may ask the agent before the term continues.
-		v.trees.add(&OwnTree{ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, owed: v.unit.Owed, promoteTree: r.Term.promoteTree})
+		v.trees.add(&OwnTree{
+			ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, pendingEffects: v.unit.PendingEffects, promoteTree: r.Term.promoteTree,
+		})
 	}
 	if r.Copy != nil && v.copy != nil {
 		v.copy.Adopt(r.Copy)

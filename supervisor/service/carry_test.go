@@ -95,9 +95,9 @@ func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
 	}
 	r.Copy.Tree = json.RawMessage(`{"tree":1}`) // its own
 	v.Remember(r)
-	for i, told := 0, reflect.ValueOf(v.mem.story); i < told.NumField(); i++ {
+	for i, told := 0, reflect.ValueOf(v.mem.lastTerm); i < told.NumField(); i++ {
 		if told.Field(i).IsZero() {
-			t.Errorf("the next image does not know the story's %s", told.Type().Field(i).Name)
+			t.Errorf("the next image does not know the last term's %s", told.Type().Field(i).Name)
 		}
 	}
 	if again := v.Carry(); !reflect.DeepEqual(again, r) {
@@ -108,7 +108,7 @@ func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
 	}
 }
 
-// written is a note of one debt.
+// written is a note of one pending undo.
 type written struct{ unit.Notes }
 
 // Path implements unit.Notes.
@@ -127,8 +127,8 @@ func TestAnUpgradeBeforeTheFirstStayIsOverForgetsNothing(t *testing.T) {
 	v := image()
 	next := image()
 	next.Remember(v.Carry())
-	if next.unit.LoadDebts(); !next.unit.Owes() || !next.Carry().Fresh {
-		t.Errorf("it owes %v", next.unit.Owed())
+	if next.unit.LoadUndos(); !next.unit.HasPendingEffects() || !next.Carry().Fresh {
+		t.Errorf("it owes %v", next.unit.PendingEffects())
 	}
 }
 
@@ -137,15 +137,15 @@ func TestARoleLastsThroughAnUpgrade(t *testing.T) {
 	v := made(t, Conf{}, nil)
 	v.view.enter(election.RoleActive, role.NobodyElse)
 	began := time.Now().Add(-time.Hour)
-	v.view.taken.since = began
+	v.view.shown.since = began
 	v.view.enter(election.RoleOffline, role.TermHandedOver)
 	next := made(t, Conf{}, nil)
 	next.Remember(v.Carry())
-	if next.view.enter(election.RoleActive, role.TermTakenOver); !next.view.taken.since.Equal(began) {
-		t.Errorf("active since %v, not %v", next.view.taken.since, began)
+	if next.view.enter(election.RoleActive, role.TermTakenOver); !next.view.shown.since.Equal(began) {
+		t.Errorf("active since %v, not %v", next.view.shown.since, began)
 	}
 	next.view.enter(election.RoleStopping, election.StopAsked)
-	if next.view.enter(election.RoleActive, role.NobodyElse); next.view.taken.since.Equal(began) {
+	if next.view.enter(election.RoleActive, role.NobodyElse); next.view.shown.since.Equal(began) {
 		t.Error("a later activation counts as the one before the upgrade")
 	}
 }

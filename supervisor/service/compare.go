@@ -111,10 +111,9 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		c.once = false // another client has written or deleted it
 	}
 	stands, token := here.said()
-	shown := here.Shown()
 	about := election.CopyReport{
 		Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Doubt: conf.Replicated.DoubtfulPositions(len(seen.Known)),
-		Promoted: token, Role: string(shown.Role),
+		Promoted: token, Role: string(here.Shown().Role),
 	}
 	about.Asks = here.asks()
 	question := seen.Question()
@@ -131,35 +130,50 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		v.inbox.news.wake()
 	}
 	if question == 0 {
-		active := replica.Active{}
-		if one, ok := seen.Of(seen.Holder); ok && one.Promoted == seen.Token && seen.Holder != me {
-			active = replica.Active{Node: one.Node, Host: one.Host, Address: one.Address, Era: seen.Era, Token: one.Promoted}
-		}
-		c.learn(active)
-		about.Source = election.Source(shown.Source)
-		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward,
-			cmp.Or(shown.Why, shown.Ill), here.seenPrimary()
-		if why := seen.Doubts[seen.Holder]; why != "" {
-			about.Why = seen.Holder + " is not followed: " + why
-		}
-		c.tell(ctx, about)
-		if seen.Holder != me && active.Node == "" { // it is about to be promoted
-			return c.later(pause)
-		}
-		if seen.Holder == me && token == seen.Token {
-			here.noteFollowers(seen)
-			return c.seenByOthers(ctx, conf, seen)
-		}
-		return lookAgain
+		return c.whileHeld(ctx, conf, seen, about, pause)
 	}
+	return c.whileAsked(ctx, conf, seen, about, question, pause)
+}
+
+// whileHeld has the copy follow whoever holds the lock, and tells the others how it does so.
+func (c *comparing) whileHeld(
+	ctx context.Context, conf Conf, seen election.CopiesSeen, about election.CopyReport, pause time.Duration,
+) time.Duration {
+	here, me := c.v.copy, c.v.node.Self.Node
+	active := replica.Active{}
+	if one, ok := seen.Of(seen.Holder); ok && one.Promoted == seen.Token && seen.Holder != me {
+		active = replica.Active{Node: one.Node, Host: one.Host, Address: one.Address, Era: seen.Era, Token: one.Promoted}
+	}
+	shown := here.Shown()
+	c.learn(active)
+	about.Era, about.Followed, about.Toward, about.Source = shown.Era, shown.Followed, shown.Toward, election.Source(shown.Source)
+	about.Why, about.Sees = cmp.Or(shown.Why, shown.Ill), here.seenPrimary()
+	if why := seen.Doubts[seen.Holder]; why != "" {
+		about.Why = seen.Holder + " is not followed: " + why
+	}
+	c.tell(ctx, about)
+	switch {
+	case seen.Holder != me && active.Node == "": // it is about to be promoted
+		return c.later(pause)
+	case seen.Holder == me && about.Promoted == seen.Token:
+		here.noteFollowers(seen)
+		return c.seenByOthers(ctx, conf, seen)
+	}
+	return lookAgain
+}
+
+// whileAsked tells the others how far the data of the copy goes, and judges whose copy may be promoted.
+func (c *comparing) whileAsked(
+	ctx context.Context, conf Conf, seen election.CopiesSeen, about election.CopyReport, question int64, pause time.Duration,
+) time.Duration {
+	v, here := c.v, c.v.copy
 	c.learn(replica.Active{})
 	told := here.Tell(ctx)
-	about.Source = election.Source(told.Source)
-	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = question, told.Era, told.Followed,
-		told.Toward, told.Position, told.Why
+	about.Vacancy, about.Position, about.Why = question, told.Position, told.Why
+	about.Era, about.Followed, about.Toward, about.Source = told.Era, told.Followed, told.Toward, election.Source(told.Source)
 	about.Empty, about.Same, about.Had, about.Led, about.Saw = told.Empty, told.Same, told.Had, told.Led, told.Saw
 	c.tell(ctx, about)
-	about.Node = me
+	about.Node = v.node.Self.Node
 	now := verdictOf{vacancy: question, claims: seen.Claims, beside: seen.Crumb}
 	if !c.awaits(seen, question) {
 		now.Verdict = c.verdict(conf, seen, question, about)

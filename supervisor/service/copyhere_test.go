@@ -71,7 +71,7 @@ func TestAPrimaryThatHasFailedIsNotStartedWithoutAComparison(t *testing.T) {
 // A node whose copy has not been able to follow for long is not healthy, and no target of a switchover.
 func TestANodeWhoseCopyCannotFollowIsUnfit(t *testing.T) {
 	v := made(t, Conf{}, nil)
-	v.view.taken.role, v.view.unpromoted = election.RoleStandby, "1 of 2 copies have reported their position"
+	v.view.shown.role, v.view.unpromoted = election.RoleStandby, "1 of 2 copies have reported their position"
 	for fails, want := range map[string]election.Member{
 		"":                  {Health: election.HealthOK, Why: v.view.unpromoted},
 		"role: exit code 1": {Health: election.HealthUnfit, Why: "role: exit code 1"},

@@ -117,13 +117,13 @@ func (t *stay) Undo(ctx context.Context) role.Event {
 	})
 	report := func() {
 		v.offer(NotUndone)
-		v.breadcrumb.noteNotUndone(ctx, t.candidacy.cand, idOf(t.candidacy.tree), v.unit.Owed())
+		v.breadcrumb.noteNotUndone(ctx, t.candidacy.cand, idOf(t.candidacy.tree), v.unit.PendingEffects())
 		v.view.announce()
 	}
 	undone := v.unit.UndoAll(trying, unit.Leaving{Asked: t.s.Leave, Within: stopPatience}, report)
 	enough()
 	t.term.helpers.Wait()
-	t.candidacy.tree.Settle(undone)
+	t.candidacy.tree.ReportUndone(undone)
 	if undone {
 		return role.Event{Kind: role.Undone}
 	}
@@ -201,5 +201,5 @@ func (v *Service) runHook(ctx context.Context, name string, hook config.Hook, wh
 	if why != "" {
 		facts = append(facts, "UNDERSTUDY_REASON="+why)
 	}
-	v.unit.RunHook(context.WithoutCancel(ctx), name, hook, append(v.unit.Facts(v.mem.story.token), facts...))
+	v.unit.RunHook(context.WithoutCancel(ctx), name, hook, append(v.unit.Facts(v.mem.lastTerm.token), facts...))
 }

@@ -23,13 +23,13 @@ var errPaused = errors.New("the service is paused")
 func (t *stay) Fence(ctx context.Context) role.Event {
 	v := t.v
 	previous, token, began := t.term.claim.Previous, t.term.claim.PreviousToken, time.Now()
-	v.mem.story.failure = ""
+	v.mem.lastTerm.failure = ""
 	fenced, err := t.term.fenceUnlessPaused(ctx)
 	t.term.promotion.mustCompareAgain = t.candidacy.beside || previous != nil || fenced.By != string(election.NoBreadcrumb)
 	told := fenced
 	told.By = v.inbox.intents.confirmed(fenced.By)
-	v.mem.story.fenced = told.By
-	t.term.entry.story, t.term.entry.previous = election.Proof(told.Story()), t.term.claim.PreviousEnding(previous)
+	v.mem.lastTerm.fenced = told.By
+	t.term.entry.proof, t.term.entry.previous = election.Proof(told.Story()), t.term.claim.PreviousEnding(previous)
 	if previous != nil {
 		if !errors.Is(err, errPaused) { // else the fencing had no outcome
 			by := fenced.By
@@ -163,15 +163,15 @@ func (t *term) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 		cancel(nil)
 		watching.Wait()
 		if errors.Is(seen, election.ErrCrumbChanged) { // P5: the outcome is of what the breadcrumb said before
-			fenced, err, v.mem.story.failure = fencing.Outcome{}, seen, ""
+			fenced, err, v.mem.lastTerm.failure = fencing.Outcome{}, seen, ""
 		}
 	}()
 	fenced, err = chain.Fence(ctx, target, claim.Since, confirmed)
 	switch {
 	case err != nil && errors.Is(err, fencing.ErrRefused):
-		v.mem.story.failure = strings.ReplaceAll(strings.TrimSpace(fenced.Told()), "\n", "; ")
+		v.mem.lastTerm.failure = strings.ReplaceAll(strings.TrimSpace(fenced.Told()), "\n", "; ")
 		if unlisted != nil {
-			v.mem.story.failure = unlisted.Error()
+			v.mem.lastTerm.failure = unlisted.Error()
 			err = fmt.Errorf("%w: %w", err, unlisted)
 		}
 		return fenced, err
@@ -278,11 +278,11 @@ func (t *term) refusal(ctx context.Context, err error) role.Event {
 	case errors.Is(err, errPaused):
 		return role.Event{Kind: role.PauseAsked}
 	case errors.Is(err, errLeftHere): // no breadcrumb names those processes
-		v.mem.story.failure = err.Error()
+		v.mem.lastTerm.failure = err.Error()
 		v.log.Error("nothing is started", "error", err)
 		return role.Event{Kind: role.PreviousAlive}
 	case !errors.Is(err, fencing.ErrRefused): // such as a record that ZooKeeper does not take
-		v.mem.story.failure = err.Error()
+		v.mem.lastTerm.failure = err.Error()
 	}
 	v.log.Error("takeover blocked: the previous node's program is not proved dead, and nothing is started; "+
 		"`understudy status` gives what to do", "error", err)

@@ -197,8 +197,8 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 	})
 	stay := v.testStay(t.Context(), Session{}, nil)
 	err := v.alone(t.Context())
-	if e := stay.term.refusal(t.Context(), err); e != (role.Event{Kind: role.PreviousAlive}) || v.mem.story.failure == "" { // it does not rest until that is settled
-		t.Errorf("%v: %+v, %q", err, e, v.mem.story.failure)
+	if e := stay.term.refusal(t.Context(), err); e != (role.Event{Kind: role.PreviousAlive}) || v.mem.lastTerm.failure == "" { // it does not rest until that is settled
+		t.Errorf("%v: %+v, %q", err, e, v.mem.lastTerm.failure)
 	}
 	l = nil
 	if err := v.alone(t.Context()); err != nil {

@@ -21,7 +21,7 @@ type history struct {
 // entry is what the history says of one term.
 type entry struct {
 	election.Activation
-	story     election.Proof       // how the previous active was fenced
+	proof     election.Proof       // how the previous active was fenced
 	previous  election.Ending      // of the previous active's programs, unless it writes that itself
 	readiness chan readiness       // of the programs; capacity 1
 	lost      *election.Activation // the one that this one took over from without a switchover, until it is logged how long nothing ran
@@ -50,7 +50,7 @@ func newEntry(token int64) entry {
 // noteStart notes that the programs may start: from here on the term belongs to the history, however short it is.
 func (e *entry) noteStart() {
 	now := time.Now().UTC()
-	e.Fenced, e.Started = e.story, &now
+	e.Fenced, e.Started = e.proof, &now
 }
 
 // noteStarting notes that a process may be started from now on.
@@ -168,9 +168,9 @@ func (h *history) noteProved(e *entry) {
 
 // takeUnwritten returns the unwritten end, once.
 func (h *history) takeUnwritten() *ending {
-	owed := h.unwritten
+	unwritten := h.unwritten
 	h.unwritten = nil
-	return owed
+	return unwritten
 }
 
 // correct writes the end of a term of a previous session.
@@ -276,13 +276,13 @@ func downTime(lost, a election.Activation) string {
 
 // recordEnd closes the entry.
 func (h *history) recordEnd(ctx context.Context, cand *election.Candidate, e *entry, limit config.Moves, why election.Reason) {
-	owed := h.takeUnwritten()
+	unwritten := h.takeUnwritten()
 	ctx = context.WithoutCancel(ctx)
 	wait.For(ctx, settling) // let the node that takes over write first
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
-	a := owed.entry
-	a.End, a.Reason = &owed.end, why
+	a := unwritten.entry
+	a.End, a.Reason = &unwritten.end, why
 	if a.Entry == "" { // a term too short to be recorded while it lasted, or none
 		if a.Fenced == "" {
 			return
@@ -295,6 +295,6 @@ func (h *history) recordEnd(ctx context.Context, cand *election.Candidate, e *en
 	}
 	if err := cand.History.Correct(bounded, a.Entry, a); err != nil {
 		h.log.Debug("the end of the activation is not in the history", "error", err)
-		h.unwritten = owed // the next session writes it
+		h.unwritten = unwritten // the next session writes it
 	}
 }

@@ -30,7 +30,7 @@ func TestATakeoverIsAWarning(t *testing.T) {
 				e := newEntry(int64(token))
 				now := time.Now()
 				least, most := now.Add(-4*time.Second), now.Add(-6*time.Second)
-				e.story, e.previous = proof, election.Ending{Min: &most, Max: &least}
+				e.proof, e.previous = proof, election.Ending{Min: &most, Max: &least}
 				if proof.Fenced() {
 					e.FenceMs = 2000
 				}
@@ -74,7 +74,7 @@ func TestAnEndIsWrittenThoughZooKeeperIsSlow(t *testing.T) {
 				return err
 			}
 			e, next := newEntry(1), newEntry(2)
-			e.story, next.story = election.NoBreadcrumb, election.NoBreadcrumb
+			e.proof, next.proof = election.NoBreadcrumb, election.NoBreadcrumb
 			e.noteStart()
 			if err := h.record(ctx, c, &e, e.Activation); err != nil {
 				return err

@@ -46,9 +46,9 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	}
 	hook := errors.Is(why, unit.ErrHook)
 	ok := succeeded(why)
-	v.mem.story.failure, v.mem.unstarted = why.Error(), unstarted != nil || unfit
+	v.mem.lastTerm.failure, v.mem.unstarted = why.Error(), unstarted != nil || unfit
 	now := time.Now().UTC()
-	v.mem.story.exit, v.mem.story.exited = why.Error(), &now
+	v.mem.lastTerm.exit, v.mem.lastTerm.exited = why.Error(), &now
 	before := v.mem.restarts
 	next := v.mem.restarts.after(why)
 	if hook && !next.again {
@@ -78,7 +78,7 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	if next.again {
 		v.log.Info(MomentAgain, "after", next.after)
 		v.node.Observer.Restarted(v.name)
-		v.mem.story.restarts++
+		v.mem.lastTerm.restarts++
 		t.term.run.delay = next.after
 		return role.Event{Kind: role.Again}
 	}
@@ -206,7 +206,7 @@ func (t *stay) Wait(ctx context.Context) role.Event {
 			v.giveUp("the service failed during the pause, which is over now")
 			return role.Event{Kind: t.term.run.held}
 		}
-		preferred = v.rival(preferred)
+		preferred = v.preferredTimer(preferred)
 		select {
 		case <-after.C:
 			if ctx.Err() != nil { // select picks at random if both are ready: do not start a program only to stop it

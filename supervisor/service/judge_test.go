@@ -124,8 +124,8 @@ func TestAHostThatCannotRunTheServiceIsLeftAtOnce(t *testing.T) {
 		&unit.Unfit{Err: errors.New("eth0 is down, or has no carrier")},
 	} {
 		r.term.run.why, v.mem.unstarted = why, false
-		if e := r.Judge(t.Context()); e.Kind != role.Failed || !v.mem.unstarted || v.mem.story.failure != why.Error() {
-			t.Errorf("%v: %v, %q", why, e.Kind, v.mem.story.failure)
+		if e := r.Judge(t.Context()); e.Kind != role.Failed || !v.mem.unstarted || v.mem.lastTerm.failure != why.Error() {
+			t.Errorf("%v: %v, %q", why, e.Kind, v.mem.lastTerm.failure)
 		}
 	}
 	if (&unit.Ended{Name: "vip", Why: "192.0.2.10 is in use by M"}).Error() != "vip: 192.0.2.10 is in use by M" {

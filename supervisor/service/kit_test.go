@@ -66,7 +66,7 @@ type empty struct{ host.Machine }
 func (empty) Now() time.Duration                                 { return -time.Hour }
 func (empty) KillTree(context.Context, json.RawMessage) error    { return nil }
 func (empty) Outlasted(json.RawMessage, fencing.ProcessID) error { return nil }
-func (empty) Owed(fencing.Target, string) []string               { return nil }
+func (empty) PendingEffects(fencing.Target, string) []string     { return nil }
 
 // haunted is a guard of a machine on which something may be left of a previous supervisor.
 type haunted struct {
@@ -96,7 +96,7 @@ type endingTree struct {
 	settled []bool // what the guardians are told of its effects
 }
 
-func (g *endingTree) Settle(undone bool) { g.settled = append(g.settled, undone) }
+func (g *endingTree) ReportUndone(undone bool) { g.settled = append(g.settled, undone) }
 
 func (*endingTree) ID() (json.RawMessage, error) { return json.RawMessage(`{"tree":1}`), nil }
 

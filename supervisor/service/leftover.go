@@ -88,7 +88,7 @@ func (o *leftovers) killLeftovers(ctx context.Context, patience time.Duration) (
 		if err := u.end(bounded); err != nil {
 			return true, err
 		}
-		u.tree.Settle(false) // UndoOld undoes it
+		u.tree.ReportUndone(false) // UndoOld undoes it
 		u.tree, u.promoteTree = nil, nil
 		v.disengage()
 		if err := v.node.Guard().Finish(u.epoch); err != nil {
@@ -168,7 +168,7 @@ func (o *leftovers) reportOwed(ctx context.Context) {
 		return
 	}
 	if b, ok, err := o.cand.Crumb.Named(saying); err == nil && ok && b.Node == v.node.Self.Node && b.Machine == v.node.Self.Machine {
-		v.breadcrumb.noteNotUndone(saying, o.cand, b.Tree, v.unit.Owed())
+		v.breadcrumb.noteNotUndone(saying, o.cand, b.Tree, v.unit.PendingEffects())
 	}
 	if err := o.cand.Members.Announce(saying, v.view.member()); err != nil {
 		v.log.Debug("cannot announce", "error", err)
@@ -183,11 +183,11 @@ func (o *leftovers) settleLeftovers(ctx context.Context) {
 		return
 	}
 	v.log.Info("the previous program is dead now, with all its processes")
-	v.unit.LoadDebts()
+	v.unit.LoadUndos()
 	_ = v.unit.Undo(ctx) // UndoOld tries again
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
-	if o.tree != nil && !v.unit.Owes() && ctx.Err() == nil && o.findBreadcrumb(bounded) {
+	if o.tree != nil && !v.unit.HasPendingEffects() && ctx.Err() == nil && o.findBreadcrumb(bounded) {
 		if removed, err := o.cand.Crumb.MarkDead(bounded, o.tree, v.breadcrumb.outlasted(o.tree)); !removed {
 			v.log.Debug("cannot delete the record of a dead program", "error", err)
 		}

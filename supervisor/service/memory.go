@@ -15,7 +15,7 @@ type memory struct {
 	known      Known
 	keeper     Keeper
 	place      election.CarriedCandidate // the znodes that the previous candidate could not delete
-	story      story
+	lastTerm   lastTerm
 	restarts   restarts
 	unstarted  bool // the program could not be started here, for a cause of this host, when the service was given up last
 	preference preference
@@ -131,8 +131,8 @@ func (k *Keeper) run() {
 	}
 }
 
-// story describes the newest term for hooks, for the other nodes, and for the log.
-type story struct {
+// lastTerm describes the newest term for hooks, for the other nodes, and for the log.
+type lastTerm struct {
 	token   int64
 	fenced  string          // the proof of the previous active's death
 	failure string          // why this node gave the service up
@@ -143,13 +143,13 @@ type story struct {
 	exited   *time.Time // when
 }
 
-// claimed begins the story of another term.
-func (s *story) claimed(token int64) {
+// claimed begins that of another term.
+func (s *lastTerm) claimed(token int64) {
 	s.token, s.failure, s.restarts, s.exit, s.exited = token, "", 0, "", nil
 }
 
 // why is the cause with the failure, which of a program or a hook gives the cause as well.
-func (s *story) why() string {
+func (s *lastTerm) why() string {
 	switch {
 	case s.failure == "":
 		return string(s.cause)

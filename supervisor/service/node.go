@@ -27,7 +27,7 @@ type LocalNode struct {
 	Spread   *Spread
 	Watchdog *config.Watchdog                        // nil: none is used
 	Memory   Memory                                  // nil: there is none
-	Notes    func(service string) unit.Notes         // where debts are kept; nil: in files
+	Notes    func(service string) unit.Notes         // where pending undos are kept; nil: in files
 	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
 	// Lacks is why this machine could not start a service now, which may take long to find out; nil: that is never looked at.
 	Lacks        func(config.Service) error

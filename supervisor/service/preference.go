@@ -12,7 +12,7 @@ type preference struct {
 	node     string // this one
 	conf     *Conf  // as it is in force
 	relapses relapses
-	rivals   relapses // how often a preferred node did not take a free lock: until then, assume that it is gone
+	absences relapses // how often a preferred node did not take a free lock: until then, assume that it is gone
 }
 
 // priority is what this node tells the others.
@@ -64,13 +64,13 @@ func (p *preference) graceForOthers(now time.Time, w election.Intents) time.Dura
 // settledIn is how long a preferred node has to be fit before it gets the service.
 const settledIn = 2 * time.Second
 
-// rival reports whether a preferred node should get the service, once that node has been fit for so long.
-func (p *preference) rival(now time.Time, w election.Intents) (after time.Duration, there bool) {
+// preferredBack reports whether a preferred node should get the service, once that node has been fit for so long.
+func (p *preference) preferredBack(now time.Time, w election.Intents) (after time.Duration, there bool) {
 	if w.Rival(p.node, p.conf.Priority) == "" {
-		p.rivals.reset() // one that comes back is another try
+		p.absences.reset() // one that comes back is another try
 		return 0, false
 	}
-	return max(settledIn, p.rivals.until.Sub(now)), p.conf.Failback && !w.Control.Paused
+	return max(settledIn, p.absences.until.Sub(now)), p.conf.Failback && !w.Control.Paused
 }
 
 // longestDemotion is the longest time for which a node is not preferred, unless it backs off for longer anyway.

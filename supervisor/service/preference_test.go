@@ -39,23 +39,23 @@ func TestAPreferredNodeIsWaitedFor(t *testing.T) {
 	now := time.Unix(1000, 0)
 	w := election.Intents{Preferred: map[string]int{"b": 2}}
 	p := preference{node: "a", conf: &Conf{Service: config.Service{Priority: 1, Failback: true}}}
-	if after, there := p.rival(now, w); !there || after != settledIn {
+	if after, there := p.preferredBack(now, w); !there || after != settledIn {
 		t.Errorf("%v, %v", after, there)
 	}
 	for _, longer := range []time.Duration{1, 2, 4, 8} {
-		p.rivals.gaveUp(now, time.Minute)
-		if after, there := p.rival(now, w); !there || after != longer*time.Minute {
+		p.absences.gaveUp(now, time.Minute)
+		if after, there := p.preferredBack(now, w); !there || after != longer*time.Minute {
 			t.Errorf("it did not take a free lock: %v, %v, want %v", after, there, longer*time.Minute)
 		}
 	}
-	if _, there := p.rival(now, election.Intents{}); there {
+	if _, there := p.preferredBack(now, election.Intents{}); there {
 		t.Error("though nobody is preferred")
 	}
-	if after, there := p.rival(now, w); !there || after != settledIn {
+	if after, there := p.preferredBack(now, w); !there || after != settledIn {
 		t.Errorf("it was away and came back: %v, %v", after, there)
 	}
 	w.Control.Paused = true
-	if _, there := p.rival(now, w); there {
+	if _, there := p.preferredBack(now, w); there {
 		t.Error("though the service is paused")
 	}
 }
@@ -74,7 +74,7 @@ func TestAPreferredNodeCountsAsGoneForAsLongAsItsSessionMayLast(t *testing.T) {
 			for stay.candidacy.leavesToOther() {
 				time.Sleep(graceForPreferred)
 			}
-			if after, there := v.mem.preference.rival(time.Now(), stay.candidacy.intents); !there || after != 2*longest {
+			if after, there := v.mem.preference.preferredBack(time.Now(), stay.candidacy.intents); !there || after != 2*longest {
 				t.Errorf("%v, %v, and the longest lease is %v", after, there, longest)
 			}
 			return nil

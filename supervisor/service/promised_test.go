@@ -140,7 +140,7 @@ func TestALostLockCutsTheTreeAndSaysWhatLives(t *testing.T) {
 					return err
 				}
 				tree := &endingTree{err: err}
-				made(t, Conf{}, nil).breadcrumb.cut(ctx, cand, tree)
+				made(t, Conf{}, nil).breadcrumb.killNow(ctx, cand, tree)
 				if lives := errors.Is(err, box.ErrUnproved); tree.ended == 0 || zk.crumb().Leftover.Known != lives {
 					t.Errorf("%v: it was ended %d times, and the record says %+v", err, tree.ended, zk.crumb().Leftover)
 				}

@@ -67,7 +67,7 @@ func (p *promotion) takeCopy(ctx context.Context, t *term) role.Event {
 		return role.Event{Kind: role.LeaseOver}
 	}
 	v.log.Error("this node's copy cannot be promoted", "error", err)
-	v.mem.story.failure = err.Error()
+	v.mem.lastTerm.failure = err.Error()
 	return role.Event{Kind: role.NoCopy}
 }
 
@@ -193,7 +193,7 @@ func (p *promotion) returnCopy(ctx context.Context, t *term) bool {
 	v.copy.primary(0)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
-	t.tree.Settle(true) // Withdraw has undone all
+	t.tree.ReportUndone(true) // Withdraw has undone all
 	err := v.copy.Return(bounded, t.tree, run)
 	if err != nil {
 		run.Discard()

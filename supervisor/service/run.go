@@ -86,7 +86,7 @@ func (t *stay) Run(ctx context.Context) role.Event {
 func (t *term) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig {
 	v := t.v
 	return unit.RunConfig{
-		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart,
+		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.lastTerm.token, MayStart: t.mayStart,
 		Fault: t.run.unnoted, Stdin: stdin, Adopt: adopt,
 		Health: v.view.wellness.checked, Astray: v.view.wellness.strayed, Claimed: func() { v.node.Observer.Claimed(v.name) },
 		Lost: v.view.wellness.cutOff,
@@ -116,7 +116,7 @@ func (t *term) list(ctx context.Context) bool {
 func (v *Service) noteLasting(effects election.Effects) error {
 	lasting := int64(0)
 	if len(effects.Survive) > 0 {
-		lasting = v.mem.story.token
+		lasting = v.mem.lastTerm.token
 	}
 	err := v.unit.Last(lasting)
 	switch {
@@ -150,7 +150,7 @@ func (t *term) attend(ctx context.Context) (well time.Duration) {
 		case <-ready:
 			ready, since = nil, time.Now()
 			if v.copy != nil {
-				v.copy.primary(v.mem.story.token)
+				v.copy.primary(v.mem.lastTerm.token)
 			}
 			t.entry.noteReady(run.Hooked())
 			v.view.showCondition(working, "")
@@ -165,7 +165,7 @@ func (t *term) attend(ctx context.Context) (well time.Duration) {
 			run.Reconfigure(v.conf.Service)
 			v.view.announceChange()
 			t.obey(watching, ready == nil)
-			preferred = v.rival(preferred)
+			preferred = v.preferredTimer(preferred)
 			if ready == nil {
 				t.leaveUnreachable(time.Since(since))
 			}
@@ -200,7 +200,7 @@ func (t *term) obey(ctx context.Context, ready bool) {
 		v.inbox.intents.reload = reload{observed: true}
 		t.run.checked, t.run.reloaded = t.run.programs.CheckReload(ctx, v.conf.ReloadCheck), nil
 	default:
-		if ready && v.inbox.intents.late(v.mem.story.token) {
+		if ready && v.inbox.intents.late(v.mem.lastTerm.token) {
 			t.confirm(ctx)
 		}
 	}
@@ -208,7 +208,7 @@ func (t *term) obey(ctx context.Context, ready bool) {
 
 // ordered returns the operators' order for this activation. A restart forgets all failures.
 func (v *Service) ordered() order {
-	o := v.inbox.intents.ordered(v.mem.story.token)
+	o := v.inbox.intents.ordered(v.mem.lastTerm.token)
 	switch o {
 	case orderRestart:
 		v.mem.restarts.reset()
@@ -220,7 +220,7 @@ func (v *Service) ordered() order {
 
 // confirm removes the orders that this activation has executed, or that were for a previous one.
 func (t *term) confirm(ctx context.Context) {
-	takeBack := t.v.inbox.intents.answer(t.v.mem.story.token)
+	takeBack := t.v.inbox.intents.answer(t.v.mem.lastTerm.token)
 	if takeBack == nil {
 		return
 	}
@@ -232,10 +232,10 @@ func (t *term) confirm(ctx context.Context) {
 	})
 }
 
-// rival arms, keeps or disarms the timer for a preferred node.
-func (v *Service) rival(armed <-chan time.Time) <-chan time.Time {
+// preferredTimer arms, keeps or disarms the timer for a preferred node.
+func (v *Service) preferredTimer(armed <-chan time.Time) <-chan time.Time {
 	now, _ := v.inbox.intents.read()
-	after, there := v.mem.preference.rival(time.Now(), now)
+	after, there := v.mem.preference.preferredBack(time.Now(), now)
 	switch {
 	case !there:
 		return nil
@@ -253,7 +253,7 @@ func (t *term) ended() role.Event {
 	case errors.Is(why, child.ErrLeaseEnded), errors.Is(why, child.ErrGuardiansLost):
 		return role.Event{Kind: role.LeaseOver}
 	case errors.As(why, &seen):
-		v.mem.story.failure = why.Error()
+		v.mem.lastTerm.failure = why.Error()
 		v.giveUp(why.Error())
 		return role.Event{Kind: role.NotReachable}
 	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch),

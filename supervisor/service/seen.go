@@ -136,7 +136,7 @@ func (t *term) leaveUnreachable(well time.Duration) {
 	v.copy.mu.Lock()
 	now := v.copy.outside
 	v.copy.mu.Unlock()
-	if now.token != v.mem.story.token || now.who == "" || now.to+now.unfit == "" {
+	if now.token != v.mem.lastTerm.token || now.who == "" || now.to+now.unfit == "" {
 		return
 	}
 	why := v.stays(now, well)

@@ -107,7 +107,7 @@ func TestWhatKeepsAnUnreachablePrimary(t *testing.T) {
 func TestAnUnreachablePrimaryWaitsForTheVerdict(t *testing.T) {
 	var log strings.Builder
 	v := made(t, Conf{}, func(n *LocalNode) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
-	v.mem.story.token = 9
+	v.mem.lastTerm.token = 9
 	for name, c := range map[string]struct {
 		now   outside
 		warns bool

@@ -262,7 +262,7 @@ func TestARemovedServiceLeavesOnlyWhatItMay(t *testing.T) {
 					return err
 				}
 				zk.server.CloseAfter(zkfaults.Match{Op: jute.OpMulti})
-				if claim, err := previous.Take(ctx, free, election.BreadCrumb{}); claim != nil || err != nil || !previous.Unsure() {
+				if claim, err := previous.Take(ctx, free, election.BreadCrumb{}); claim != nil || err != nil || !previous.MayHoldLock() {
 					t.Errorf("%s: it is known what became of the claim: %v", name, err)
 				}
 				v.mem.place = previous.Carry()

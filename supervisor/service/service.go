@@ -92,10 +92,11 @@ func New(node *LocalNode, conf Conf) *Service {
 	}
 	v.history = history{log: log, moves: moves{service: v.name, node: node.Self.Node, intents: &v.inbox.intents, log: log}}
 	v.breadcrumb = breadcrumb{
-		root: node.Root, self: node.Self, machine: node.Machine, trees: &v.trees, owes: u.Owes, died: node.Died, log: log,
+		root: node.Root, self: node.Self, machine: node.Machine, trees: &v.trees, hasPendingEffects: u.HasPendingEffects,
+		died: node.Died, log: log,
 	}
 	v.trees.service = v.name
-	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
+	v.trees.killNow = func(ctx context.Context, tree host.Tree) { v.breadcrumb.killNow(ctx, nil, tree) }
 	v.view = newView(v)
 	if v.copy = newCopyHere(node, conf, v); v.copy != nil {
 		v.view.fails, v.view.copy = v.copy.unfit, v.copy.local
@@ -132,7 +133,7 @@ func (v *Service) Unproved() error {
 // Gone reports whether nothing is left of a removed service. It is called while the service does not serve.
 func (v *Service) Gone() bool {
 	alive := v.unprovedTree.tree != nil || v.unprovedTree.seen != ""
-	return v.Removed() && v.carried == nil && v.mem.place.Session == 0 && !alive && !v.unit.Owes()
+	return v.Removed() && v.carried == nil && v.mem.place.Session == 0 && !alive && !v.unit.HasPendingEffects()
 }
 
 // Birth is the birth of the folder that the service has seen; SetBirth tells it to a later namesake.

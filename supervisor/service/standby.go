@@ -54,7 +54,7 @@ func (t *stay) WaitAllowed(ctx context.Context) role.Event {
 		case obstacle != v.state.Obstacle:
 			return role.Event{Kind: role.HeldBack, Obstacle: obstacle}
 		}
-		if t.candidacy.cand.Unsure() {
+		if t.candidacy.cand.MayHoldLock() {
 			switch free, e, over := t.waitLockFree(ctx); {
 			case over:
 				return e
@@ -101,7 +101,7 @@ func (t *stay) applyNews(ctx context.Context) (obstacle role.Obstacle, e role.Ev
 	if v.applyConfig() {
 		v.view.announce()
 	}
-	if v.conf.order() != t.candidacy.cand.Mode() && !t.candidacy.cand.Unsure() {
+	if v.conf.order() != t.candidacy.cand.Mode() && !t.candidacy.cand.MayHoldLock() {
 		v.log.Info("the kind of election has changed", "election", v.conf.order())
 		err := errors.Join(t.candidacy.cand.Withdraw(ctx), t.candidacy.cand.Prefer(ctx, 0))
 		if err != nil { // P6: the other nodes in a queue would wait for us
@@ -116,7 +116,7 @@ func (t *stay) applyNews(ctx context.Context) (obstacle role.Obstacle, e role.Ev
 	switch {
 	case obstacle.Unknown() && v.state.Obstacle == role.Paused:
 		obstacle = role.Paused // until the orders are known
-	case !obstacle.Unknown() && (obstacle == role.NoObstacle || !t.candidacy.cand.Unsure()):
+	case !obstacle.Unknown() && (obstacle == role.NoObstacle || !t.candidacy.cand.MayHoldLock()):
 		v.view.showObstacle(obstacle, why)
 	}
 	if obstacle != role.NoObstacle {
@@ -164,17 +164,17 @@ func (t *stay) waitLockFree(ctx context.Context) (free bool, e role.Event, over 
 // leavesToOther reports whether this node leaves a free lock to another one for now.
 func (c *candidacy) leavesToOther() bool {
 	v := c.v
-	rival := v.mem.preference.graceForOthers(time.Now(), c.intents)
+	grace := v.mem.preference.graceForOthers(time.Now(), c.intents)
 	if cold, _ := v.copy.cold(); cold != "" {
-		rival = graceForAny
+		grace = graceForAny
 	}
-	patience := rival
+	patience := grace
 	if v.conf.Spread != "" && v.node.Spread.crowded(v.name, v.conf.Spread) {
 		patience = max(patience, graceForPreferred)
 	}
 	// It could not start the program yet, and whoever runs it may want its lock back.
 	if bound := v.node.Promises.Bound(v.name); bound > 0 && bound > v.node.Machine.Now() {
-		patience = max(rival, election.GoneAfter(c.s.LeaseLength()))
+		patience = max(grace, election.GoneAfter(c.s.LeaseLength()))
 	}
 	if patience > 0 && !c.opening.Ours() {
 		if c.waits.IsZero() {
@@ -183,8 +183,8 @@ func (c *candidacy) leavesToOther() bool {
 		if time.Until(c.waits) > 0 {
 			return true
 		}
-		if rival > 0 {
-			v.mem.preference.rivals.gaveUp(time.Now(), 2*c.s.Longest())
+		if grace > 0 {
+			v.mem.preference.absences.gaveUp(time.Now(), 2*c.s.Longest())
 		}
 	}
 	c.waits = time.Time{}
@@ -226,7 +226,7 @@ func (t *stay) Claim(ctx context.Context) role.Event {
 	case claim == nil:
 		return role.Event{Kind: role.Taken}
 	}
-	v.mem.story.claimed(claim.Token)
+	v.mem.lastTerm.claimed(claim.Token)
 	v.inbox.intents.follow()
 	v.engage()
 	t.beginTerm(claim, crumb.Effects)

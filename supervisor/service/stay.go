@@ -85,13 +85,13 @@ func (t *stay) facts(now role.State) []any {
 	case to == election.RolePaused:
 		return []any{"why", v.view.note}
 	case to == election.RoleActive:
-		fenced := v.mem.story.fenced
+		fenced := v.mem.lastTerm.fenced
 		if fenced == string(election.NoBreadcrumb) {
 			fenced = "not needed"
 		}
-		return []any{"token", v.mem.story.token, "fenced", fenced}
+		return []any{"token", v.mem.lastTerm.token, "fenced", fenced}
 	case to == election.RoleFencing, to == election.RoleStopping, now.Place == role.Recording:
-		return []any{"token", v.mem.story.token}
+		return []any{"token", v.mem.lastTerm.token}
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (t *stay) EndOld(ctx context.Context) role.Event {
 func (t *stay) UndoOld(ctx context.Context) role.Event {
 	v := t.v
 	v.unit.StopUndo()
-	v.unit.LoadDebts()
+	v.unit.LoadUndos()
 	done := t.undoOld(ctx)
 	if !done && !handing(ctx) { // the next stay ends that
 		v.unit.StartUndo(context.WithoutCancel(ctx))

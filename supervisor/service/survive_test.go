@@ -77,7 +77,7 @@ func TestWhatSurvivesABootIsNotedBeforeTheBreadcrumbListsIt(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			v.mem.story.claimed(claim.Token)
+			v.mem.lastTerm.claimed(claim.Token)
 			stay.beginTerm(claim, crumb.Effects)
 			disk.fault = errors.New("the disk fails")
 			if !stay.term.list(ctx) || len(named().Survive) > 0 || !errors.Is(stay.term.runConfig(nil, nil).Fault, disk.fault) {
@@ -108,7 +108,7 @@ type booted struct {
 	owed []string
 }
 
-func (b *booted) Owed(of fencing.Target, _ string) []string {
+func (b *booted) PendingEffects(of fencing.Target, _ string) []string {
 	b.of = of
 	return b.owed
 }

@@ -26,7 +26,7 @@ type movable struct {
 
 func (m *movable) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) { return m, nil }
 func (m *movable) Move(context.Context, uint64, []byte) error                         { return m.move() }
-func (m *movable) Settle(bool)                                                        {}
+func (m *movable) ReportUndone(bool)                                                  {}
 
 // Start takes three seconds for demote.
 func (m *movable) Start(ctx context.Context, spec child.Spec) (host.Process, error) {

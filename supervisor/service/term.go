@@ -100,7 +100,7 @@ func (t *term) watch(ctx context.Context) {
 		}
 		close(lost)
 		t.end(fmt.Errorf("%w: %w", election.ErrLost, err))
-		v.breadcrumb.cut(context.WithoutCancel(ctx), t.cand, t.tree)
+		v.breadcrumb.killNow(context.WithoutCancel(ctx), t.cand, t.tree)
 	})
 	if v.conf.failsafe() {
 		t.helpers.Go(func() { t.s.Gate.Count(ctx, v.name, t.claim, t.cand.Members.Watch) })

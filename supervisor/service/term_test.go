@@ -100,7 +100,7 @@ func (t shellTree) Start(ctx context.Context, spec child.Spec) (host.Process, er
 
 func (shellTree) End(context.Context) error { return nil }
 
-func (t shellTree) Settle(undone bool) {
+func (t shellTree) ReportUndone(undone bool) {
 	if t.told != nil {
 		*t.told = append(*t.told, undone)
 	}
@@ -115,7 +115,7 @@ type exited struct {
 func (p exited) Wait(context.Context) (child.ExitStatus, error) { return p.status, nil }
 func (exited) Kill(context.Context) error                       { return nil }
 
-// A session may end while debts of a previous supervisor or term are paid: an address that stays would be on two hosts.
+// A session may end while pending undos of a previous supervisor or term are paid: an address that stays would be on two hosts.
 func TestWhatASessionsEndInterruptedIsUndoneInTheNext(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	tries := 0
@@ -129,7 +129,7 @@ func TestWhatASessionsEndInterruptedIsUndoneInTheNext(t *testing.T) {
 	v := made(t, Conf{}, func(n *LocalNode) {
 		n.Commands = unit.NewCommands(func() host.Guard { return guard }, empty{}.Now)
 	})
-	v.Remember(CarriedService{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
+	v.Remember(CarriedService{Name: "db", PendingUndos: []unit.PendingUndo{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
 	for _, ctx := range []context.Context{ctx, t.Context()} {
 		if ctx == t.Context() {
 			v.Remove() // then nothing else is done
@@ -138,8 +138,8 @@ func TestWhatASessionsEndInterruptedIsUndoneInTheNext(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if tries != 2 || v.unit.Owes() {
-		t.Errorf("undone %d times, still owed: %v", tries, v.unit.Debts())
+	if tries != 2 || v.unit.HasPendingEffects() {
+		t.Errorf("undone %d times, still owed: %v", tries, v.unit.PendingUndos())
 	}
 }
 

@@ -18,10 +18,10 @@ import (
 
 // OwnTree is a process tree that this supervisor made, with a function that ends its candidacy or term.
 type OwnTree struct {
-	ID   json.RawMessage
-	tree host.Tree
-	end  func(why error)
-	owed func() []string // what its oneshots did, and is not undone
+	ID             json.RawMessage
+	tree           host.Tree
+	end            func(why error)
+	pendingEffects func() []string // what its oneshots did, and is not undone
 
 	mu          sync.Mutex
 	promoteTree host.Tree // what promotes and demotes the copy in it; nil: there is none
@@ -50,9 +50,10 @@ func (t *OwnTree) Kill(ctx context.Context, holder string, token int64) error {
 	if err := errors.Join(t.endPromoteTree(ctx), t.tree.End(ctx)); err != nil {
 		return err
 	}
-	for owed := t.owed(); len(owed) > 0; owed = t.owed() { // an address, a mount: the node that starts next must find them gone
+	// An address, a mount: the node that starts next must find them gone.
+	for left := t.pendingEffects(); len(left) > 0; left = t.pendingEffects() {
 		if !wait.For(ctx, 5*time.Millisecond) {
-			return &fencing.NotUndone{Names: owed}
+			return &fencing.NotUndone{Names: left}
 		}
 	}
 	return nil
@@ -62,7 +63,7 @@ func (t *OwnTree) Kill(ctx context.Context, holder string, token int64) error {
 // supervisor that made a tree can prove that it is dead. All its methods are safe.
 type trees struct {
 	service string
-	cut     func(context.Context, host.Tree) // ends a tree at once
+	killNow func(context.Context, host.Tree) // ends a tree at once
 
 	mu  sync.Mutex // guards all
 	all []*OwnTree
@@ -117,7 +118,7 @@ func (m *trees) Killer() func(context.Context) {
 	if one == nil {
 		return nil
 	}
-	return func(ctx context.Context) { m.cut(ctx, one.tree) }
+	return func(ctx context.Context) { m.killNow(ctx, one.tree) }
 }
 
 // idOf is a tree's identity, as in a breadcrumb.

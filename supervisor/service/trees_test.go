@@ -28,7 +28,7 @@ func TestADeathThatAnotherNodeAsksForEndsTheTerm(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var stopped error
 				tree := &endingTree{err: c.end}
-				one := &OwnTree{tree: tree, end: func(why error) { stopped = why }, owed: func() []string {
+				one := &OwnTree{tree: tree, end: func(why error) { stopped = why }, pendingEffects: func() []string {
 					if c.owes--; c.owes >= 0 {
 						return []string{"vip"}
 					}
@@ -64,9 +64,9 @@ func TestNewestTreesAreRemembered(t *testing.T) {
 func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 	v := made(t, Conf{}, nil)
 	id := json.RawMessage(`{"tree":1}`)
-	v.Remember(CarriedService{Name: "db", Debts: []unit.Debt{{Name: "vip"}}, Term: &CarriedTerm{Tree: id}})
+	v.Remember(CarriedService{Name: "db", PendingUndos: []unit.PendingUndo{{Name: "vip"}}, Term: &CarriedTerm{Tree: id}})
 	first := v.Tree(id)
-	if first == nil || len(first.owed()) == 0 {
+	if first == nil || len(first.pendingEffects()) == 0 {
 		t.Fatalf("known of it: %+v", first)
 	}
 	again := v.testStay(t.Context(), Session{}, &endingTree{})

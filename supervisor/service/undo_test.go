@@ -31,7 +31,7 @@ func undoes(t *testing.T, run func(context.Context, []string) int) *Service {
 	v := made(t, Conf{}, func(n *LocalNode) {
 		n.Commands = unit.NewCommands(func() host.Guard { return guard }, empty{}.Now)
 	})
-	v.Remember(CarriedService{Name: "db", Debts: []unit.Debt{{Name: "fs", Command: []string{"umount"}, Timeout: 10 * time.Second}}})
+	v.Remember(CarriedService{Name: "db", PendingUndos: []unit.PendingUndo{{Name: "fs", Command: []string{"umount"}, Timeout: 10 * time.Second}}})
 	v.state = role.State{Place: role.Undoing, Claimed: true, Cause: role.SwitchAsked}
 	v.view.enter(v.state.Role(), election.SwitchAsked)
 	t.Cleanup(v.Close)
@@ -53,8 +53,8 @@ func TestTheLockIsKeptUntilAllIsUndone(t *testing.T) {
 		if m := <-v.view.announcer.newest; m.Role != election.RoleStopping || m.Health != election.HealthFailing || m.Why != "not undone: fs: exit code 32, next try in 4s" {
 			t.Errorf("status %+v", m)
 		}
-		if e := <-done; e.Kind != role.Undone || *tries != 6 || v.unit.Owes() {
-			t.Errorf("%v, undone %d times, still owed: %v", e.Kind, *tries, v.unit.Owed())
+		if e := <-done; e.Kind != role.Undone || *tries != 6 || v.unit.HasPendingEffects() {
+			t.Errorf("%v, undone %d times, still owed: %v", e.Kind, *tries, v.unit.PendingEffects())
 		}
 		if !slices.Equal(told, []bool{true}) {
 			t.Errorf("the guardians are told %v", told)
@@ -86,8 +86,8 @@ func TestWhatIsNotUndoneIsLeftToTheNextSession(t *testing.T) {
 				t.Errorf("%s: the guardians are told %v", name, told)
 			}
 			time.Sleep(time.Hour)
-			if v.unit.Owes() != leaves {
-				t.Errorf("%s: owes %v after %d attempts", name, v.unit.Owes(), *tries)
+			if v.unit.HasPendingEffects() != leaves {
+				t.Errorf("%s: owes %v after %d attempts", name, v.unit.HasPendingEffects(), *tries)
 			}
 		})
 	}
@@ -113,8 +113,8 @@ func TestAnUndoThatTheLeasesEndInterruptsGoesOnAtOnce(t *testing.T) {
 				t.Errorf("%v", e.Kind)
 			}
 			time.Sleep(time.Second)
-			if v.unit.Owes() {
-				t.Errorf("owes %v after %d attempts", v.unit.Owed(), tries)
+			if v.unit.HasPendingEffects() {
+				t.Errorf("owes %v after %d attempts", v.unit.PendingEffects(), tries)
 			}
 			return nil
 		})

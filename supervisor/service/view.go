@@ -17,35 +17,35 @@ import (
 
 // view shows a service, here and to the other nodes. It decides nothing.
 type view struct {
-	service      string
-	observer     Observer
-	log          hclog.Logger
-	conf         *Conf // as it is in force
-	mem          *memory
-	unprovedTree *unprovedTree
-	owed         func() string                 // what is not undone, in words; "": nothing
-	follows      func(control.ReadWish) string // nil: the service is not replicated
-	fails        func() string                 // why the copy here could not be promoted soon; "": that is not known
-	copy         func() control.CopyStatus
-	intents      *intents
+	service        string
+	observer       Observer
+	log            hclog.Logger
+	conf           *Conf // as it is in force
+	mem            *memory
+	unprovedTree   *unprovedTree
+	pendingEffects func() string                 // what is not undone, in words; "": nothing
+	follows        func(control.ReadWish) string // nil: the service is not replicated
+	fails          func() string                 // why the copy here could not be promoted soon; "": that is not known
+	copy           func() control.CopyStatus
+	intents        *intents
 
-	taken      taken
-	left       taken // the role before this one
-	again      bool  // left is from before an upgrade: the same role after it is no new one
-	wellness   wellness
-	note       string     // a further fact for the other nodes
-	never      bool       // by its config it is no candidate
-	unpromoted string     // why no copy of a replicated service is promoted
-	ready      bool       // the programs run and are ready
-	agent      string     // where others reach this node's agent
-	retry      *time.Time // when this node tries again after a failure
+	shown          shownRole
+	previous       shownRole // the role before this one
+	upgraded       bool      // previous is from before an upgrade: the same role after it is no new one
+	wellness       wellness
+	note           string     // a further fact for the other nodes
+	neverCandidate bool       // by its config it is no candidate
+	unpromoted     string     // why no copy of a replicated service is promoted
+	ready          bool       // the programs run and are ready
+	agent          string     // where others reach this node's agent
+	retry          *time.Time // when this node tries again after a failure
 
 	announcer announcer
-	last      election.Member // that was announced
+	announced election.Member // the newest
 }
 
-// taken is the shown role.
-type taken struct {
+// shownRole is the shown role.
+type shownRole struct {
 	role  election.Role
 	since time.Time
 	why   election.Reason
@@ -54,23 +54,23 @@ type taken struct {
 func newView(v *Service) view {
 	return view{
 		service: v.name, observer: v.node.Observer, log: v.log, conf: &v.conf, mem: &v.mem, unprovedTree: &v.unprovedTree,
-		owed: v.unit.NotUndone, intents: &v.inbox.intents,
-		fails: func() string { return "" }, taken: taken{role: election.RoleOffline}, wellness: wellness{news: v.inbox.news},
+		pendingEffects: v.unit.NotUndone, intents: &v.inbox.intents,
+		fails: func() string { return "" }, shown: shownRole{role: election.RoleOffline}, wellness: wellness{news: v.inbox.news},
 		announcer: newAnnouncer(v.log, func() { v.node.Observer.Announced(v.name) }),
 	}
 }
 
 // enter notes a new role.
 func (w *view) enter(to election.Role, why election.Reason) {
-	from := w.taken.role
+	from := w.shown.role
 	if to == election.RoleStopping || to == election.RoleStandby {
-		w.mem.story.cause = why
+		w.mem.lastTerm.cause = why
 	}
-	now := taken{to, time.Now().UTC(), why}
-	if w.again && to == w.left.role {
-		now.since = w.left.since
+	now := shownRole{to, time.Now().UTC(), why}
+	if w.upgraded && to == w.previous.role {
+		now.since = w.previous.since
 	}
-	w.taken, w.left, w.again, w.retry = now, w.taken, false, nil
+	w.shown, w.previous, w.upgraded, w.retry = now, w.shown, false, nil
 	w.wellness.are(working, "")
 	if to == election.RoleActive {
 		w.wellness.are(rising, "")
@@ -82,33 +82,33 @@ func (w *view) enter(to election.Role, why election.Reason) {
 
 // member is this node's entry for the other nodes.
 func (w *view) member() election.Member {
-	story := w.mem.story
+	last := w.mem.lastTerm
 	m := election.Member{
-		Role: w.taken.role, Health: election.HealthOK, Why: w.note, Since: w.taken.since, Agent: w.agent,
+		Role: w.shown.role, Health: election.HealthOK, Why: w.note, Since: w.shown.since, Agent: w.agent,
 		Logs: w.logged(), Unlogged: w.wellness.output(), Spread: w.conf.Spread, Warm: w.conf.Warm != nil,
 	}
-	switch w.taken.role {
+	switch w.shown.role {
 	case election.RoleActive:
 		m.Health, m.Why = w.wellness.of(w.intents.control())
-		m.Token, m.Restarts, m.Exit, m.Exited = story.token, story.restarts, story.exit, story.exited
+		m.Token, m.Restarts, m.Exit, m.Exited = last.token, last.restarts, last.exit, last.exited
 	case election.RoleFailed:
-		m.Health, m.Why, m.Cause = election.HealthFailed, story.why(), story.cause
-		m.Exit, m.Exited, m.Retry = story.exit, story.exited, w.retry
+		m.Health, m.Why, m.Cause = election.HealthFailed, last.why(), last.cause
+		m.Exit, m.Exited, m.Retry = last.exit, last.exited, w.retry
 	case election.RoleStopping:
-		m.Why = string(story.cause)
+		m.Why = string(last.cause)
 		switch {
 		case w.wellness.condition == unproved:
 			m.Health, m.Why = election.HealthFailing, w.wellness.ill
-		case w.owed() != "":
-			m.Health, m.Why = election.HealthFailing, w.owed()
+		case w.pendingEffects() != "":
+			m.Health, m.Why = election.HealthFailing, w.pendingEffects()
 		case w.note != "":
 			m.Health, m.Why = election.HealthFailing, w.note
-		case story.cause == election.ChildFailed, story.cause == election.HookFailed:
-			m.Health, m.Why = election.HealthFailing, story.why()
+		case last.cause == election.ChildFailed, last.cause == election.HookFailed:
+			m.Health, m.Why = election.HealthFailing, last.why()
 		}
 	case election.RoleStandby:
 		if w.note != "" {
-			m.Health, m.Never = election.HealthUnfit, w.never
+			m.Health, m.Never = election.HealthUnfit, w.neverCandidate
 		} else if why := w.fails(); why != "" {
 			m.Health, m.Why = election.HealthUnfit, why
 		} else if w.unpromoted != "" {
@@ -117,7 +117,7 @@ func (w *view) member() election.Member {
 			m.Demoted, m.Why = d, d.String()
 		}
 	case election.RoleOffline: // it is announced only while something is left here
-		if why := cmp.Or(w.unprovedTree.seen, w.owed()); why != "" {
+		if why := cmp.Or(w.unprovedTree.seen, w.pendingEffects()); why != "" {
 			m.Role, m.Health, m.Why = election.RoleStandby, election.HealthUnfit, why
 		}
 	}
@@ -133,11 +133,11 @@ func (w *view) logged() bool {
 func (w *view) show() {
 	m := w.member()
 	s := control.LocalStatus{
-		Service: w.service, Role: m.Role, Reason: w.taken.why, Since: w.taken.since, Ready: w.ready, Health: m.Health, Why: m.Why,
-		Token: w.mem.story.token, Follows: w.follows, Copy: w.copy,
+		Service: w.service, Role: m.Role, Reason: w.shown.why, Since: w.shown.since, Ready: w.ready, Health: m.Health, Why: m.Why,
+		Token: w.mem.lastTerm.token, Follows: w.follows, Copy: w.copy,
 	}
-	if w.taken.role == election.RoleActive {
-		s.By = election.Proof(w.mem.story.fenced)
+	if w.shown.role == election.RoleActive {
+		s.By = election.Proof(w.mem.lastTerm.fenced)
 	}
 	w.observer.State(s)
 }
@@ -145,13 +145,13 @@ func (w *view) show() {
 // announce announces this node's entry to the other nodes, and shows it here.
 func (w *view) announce() {
 	w.show()
-	w.last = w.member()
-	w.announcer.queue(w.last)
+	w.announced = w.member()
+	w.announcer.queue(w.announced)
 }
 
 // announceChange is announce, if the entry has changed.
 func (w *view) announceChange() {
-	was, now := w.last, w.member()
+	was, now := w.announced, w.member()
 	if now.Role != was.Role || now.Health != was.Health || now.Why != was.Why || now.Unlogged != was.Unlogged {
 		w.announce()
 	}
@@ -188,12 +188,12 @@ func (w *view) showReady(ready bool) {
 
 // showBar shows why this node is no candidate, or that it is one.
 func (w *view) showObstacle(obstacle role.Obstacle, why string) {
-	w.never = obstacle == role.Ineligible
+	w.neverCandidate = obstacle == role.Ineligible
 	if w.note == why {
 		return
 	}
 	w.note = why
-	paused := w.taken.role == election.RolePaused
+	paused := w.shown.role == election.RolePaused
 	switch {
 	case obstacle == role.Paused && paused: // in other words
 		w.announceChange()

@@ -23,8 +23,8 @@ func TestAPauseIsToldBesideAProgramThatHasLeftItsCgroup(t *testing.T) {
 func TestThatOutputIsLostIsAnnounced(t *testing.T) {
 	nothing := func() string { return "" }
 	w := view{
-		observer: untold{}, conf: &Conf{}, mem: &memory{}, unprovedTree: &unprovedTree{}, owed: nothing, fails: nothing, intents: &intents{},
-		taken: taken{role: election.RoleActive}, wellness: wellness{news: newNews()}, announcer: newAnnouncer(hclog.NewNullLogger(), func() {}),
+		observer: untold{}, conf: &Conf{}, mem: &memory{}, unprovedTree: &unprovedTree{}, pendingEffects: nothing, fails: nothing, intents: &intents{},
+		shown: shownRole{role: election.RoleActive}, wellness: wellness{news: newNews()}, announcer: newAnnouncer(hclog.NewNullLogger(), func() {}),
 	}
 	w.announce()
 	<-w.announcer.newest

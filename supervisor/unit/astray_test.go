@@ -78,8 +78,8 @@ func TestNothingIsUndoneBesideAProcessInAnotherCgroup(t *testing.T) {
 			if got := strings.Join(s.heard()[before:], ", "); got != want {
 				t.Errorf("pid %d: %s", pid, got)
 			}
-			if _, idle := run.Ended(); idle.IsZero() != (pid == 9) || u.Owes() != (pid == 9) {
-				t.Errorf("pid %d: no process lives since %v, and what is undone later: %v", pid, idle, u.Owes())
+			if _, idle := run.Ended(); idle.IsZero() != (pid == 9) || u.HasPendingEffects() != (pid == 9) {
+				t.Errorf("pid %d: no process lives since %v, and what is undone later: %v", pid, idle, u.HasPendingEffects())
 			}
 			run.Close()
 			u.Close()

@@ -46,7 +46,7 @@ func (f *badDisk) Save(text []byte, _ bool) error {
 func TestWhatCouldNotBeNotedIsNotedAgain(t *testing.T) {
 	ran, disk := 0, &badDisk{}
 	u := debtor(t, "a", "db", func(context.Context, []string) int { ran++; return 0 })
-	u.debts.store = disk
+	u.undos.store = disk
 	of := TermRef{Node: "a", Service: "db", Token: 7, Boot: "b1", Survive: []string{"role"}}
 	addAll(t, u, 7, role)
 	disk.full = true
@@ -54,13 +54,13 @@ func TestWhatCouldNotBeNotedIsNotedAgain(t *testing.T) {
 		t.Errorf("it is undone: %v", err)
 	}
 	if err := u.Undo(t.Context()); err == nil || u.NotUndone() == "" {
-		t.Errorf("%v, %q, and the note says that %q is owed", err, u.NotUndone(), of.Owed("b1", disk.text))
+		t.Errorf("%v, %q, and the note says that %q is owed", err, u.NotUndone(), of.PendingEffects("b1", disk.text))
 	}
 	disk.full = false
 	if err := u.Undo(t.Context()); err != nil || u.NotUndone() != "" || ran != 1 {
 		t.Errorf("%v, %q, undone %d times", err, u.NotUndone(), ran)
 	}
-	if owed := of.Owed("b1", disk.text); len(owed) > 0 {
+	if owed := of.PendingEffects("b1", disk.text); len(owed) > 0 {
 		t.Errorf("the note says that %q is owed", owed)
 	}
 }
@@ -69,14 +69,14 @@ func TestWhatCouldNotBeNotedIsNotedAgain(t *testing.T) {
 func TestWhatCannotBeReadMayBeOwed(t *testing.T) {
 	u := debtor(t, "a", "db", func(context.Context, []string) int { return 0 })
 	disk := &badDisk{broken: true}
-	u.debts.store = disk
-	u.LoadDebts()
-	if owed := u.Owed(); !u.Owes() || len(owed) != 1 || owed[0] != "unknown" {
-		t.Errorf("it owes something: %v, %q", u.Owes(), owed)
+	u.undos.store = disk
+	u.LoadUndos()
+	if owed := u.PendingEffects(); !u.HasPendingEffects() || len(owed) != 1 || owed[0] != "unknown" {
+		t.Errorf("it owes something: %v, %q", u.HasPendingEffects(), owed)
 	}
 	disk.broken = false
-	if err := u.Undo(t.Context()); err != nil || u.Owes() || len(u.Owed()) > 0 {
-		t.Errorf("%v, it owes something: %v, %q", err, u.Owes(), u.Owed())
+	if err := u.Undo(t.Context()); err != nil || u.HasPendingEffects() || len(u.PendingEffects()) > 0 {
+		t.Errorf("%v, it owes something: %v, %q", err, u.HasPendingEffects(), u.PendingEffects())
 	}
 }
 
@@ -84,28 +84,28 @@ func TestWhatCannotBeReadMayBeOwed(t *testing.T) {
 func TestAnUpgradeForgetsNothingOfABadDisk(t *testing.T) {
 	upgraded := func(u *Unit, disk *badDisk) *Unit {
 		next := debtor(t, "a", "db", func(context.Context, []string) int { return 0 })
-		next.debts.store = disk
-		next.Restore(u.Debts(), u.Lasting())
-		next.LoadDebts()
+		next.undos.store = disk
+		next.Restore(u.PendingUndos(), u.Lasting())
+		next.LoadUndos()
 		return next
 	}
 	unread := &badDisk{broken: true}
 	u := debtor(t, "a", "db", nil)
-	u.debts.store = unread
-	if u.LoadDebts(); !upgraded(u, unread).Owes() {
+	u.undos.store = unread
+	if u.LoadUndos(); !upgraded(u, unread).HasPendingEffects() {
 		t.Error("what cannot be read is forgotten")
 	}
 	full := &badDisk{}
 	u = debtor(t, "a", "db", func(context.Context, []string) int { return 0 })
-	u.debts.store = full
+	u.undos.store = full
 	addAll(t, u, 7, role)
 	full.full = true
 	err := u.Undo(t.Context())
 	full.full = false
 	next := upgraded(u, full)
 	of := TermRef{Node: "a", Service: "db", Token: 7, Boot: "b1", Survive: []string{"role"}}
-	if err = errors.Join(err, next.Undo(t.Context())); err != nil || len(of.Owed("b1", full.text)) > 0 {
-		t.Errorf("%v, and the note says that %q is owed", err, of.Owed("b1", full.text))
+	if err = errors.Join(err, next.Undo(t.Context())); err != nil || len(of.PendingEffects("b1", full.text)) > 0 {
+		t.Errorf("%v, and the note says that %q is owed", err, of.PendingEffects("b1", full.text))
 	}
 }
 
@@ -113,7 +113,7 @@ func TestAnUpgradeForgetsNothingOfABadDisk(t *testing.T) {
 func TestNothingIsUndoneWithoutTheLock(t *testing.T) {
 	ran, disk := 0, &badDisk{}
 	u := debtor(t, "a", "db", func(context.Context, []string) int { ran++; return 0 })
-	u.debts.store = disk
+	u.undos.store = disk
 	addAll(t, u, 7, role)
 	disk.broken = true
 	if err := u.Undo(t.Context()); err == nil || u.NotUndone() == "" || ran > 0 {

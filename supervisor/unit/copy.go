@@ -32,7 +32,7 @@ func (u *Unit) Ask(
 // run is that of the copy's program alone. Wait has returned.
 func (r *Run) Withdraw(ctx context.Context, now config.Service, cut Cut) bool {
 	was, s := r.follower, stopping{Run: r, cut: cut}
-	if was.Parts == 0 || !s.backTo(context.WithoutCancel(ctx), now, was.Parts) || s.keeps || r.u.Owes() {
+	if was.Parts == 0 || !s.backTo(context.WithoutCancel(ctx), now, was.Parts) || s.keeps || r.u.HasPendingEffects() {
 		return false
 	}
 	for _, socket := range r.sockets[was.Sockets:] {

@@ -24,12 +24,12 @@ func promotedOf(t *testing.T) (u *Unit, cfg RunConfig, s *stage, run *Run) {
 	run.End(nil)
 	_ = run.Wait()
 	carried, ok := run.HandOver()
-	if run.Close(); !ok || u.Owes() {
+	if run.Close(); !ok || u.HasPendingEffects() {
 		t.Fatal("the follower is not handed over, or has done what only the primary does")
 	}
 	cfg.Adopt = carried
 	cfg.Promote = func(context.Context, host.Process) error {
-		s.say("promote, owes: %v", u.Owes())
+		s.say("promote, owes: %v", u.HasPendingEffects())
 		return nil
 	}
 	run = u.Start(t.Context(), cfg)
@@ -41,16 +41,16 @@ func promotedOf(t *testing.T) (u *Unit, cfg RunConfig, s *stage, run *Run) {
 func TestAPromotedCopyHasEffects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, cfg, s, run := promotedOf(t)
-		if !u.Owes() || run.Outdated(cfg.Conf) {
-			t.Errorf("owes: %v, outdated: %v", u.Owes(), run.Outdated(cfg.Conf))
+		if !u.HasPendingEffects() || run.Outdated(cfg.Conf) {
+			t.Errorf("owes: %v, outdated: %v", u.HasPendingEffects(), run.Outdated(cfg.Conf))
 		}
 		run.End(nil)
 		_ = run.Wait()
 		run.Stop(t.Context(), cfg.Conf, Cut{})
 		run.Close()
 		const want = "start db, promote, owes: false, owe 7, start vip, start web, start hook, kill hook, SIGTERM web, kill web, start undo, kill undo, SIGTERM db"
-		if got := strings.Join(s.heard(), ", "); got != want || u.Owes() {
-			t.Errorf("got  %s\nwant %s, owes: %v", got, want, u.Owes())
+		if got := strings.Join(s.heard(), ", "); got != want || u.HasPendingEffects() {
+			t.Errorf("got  %s\nwant %s, owes: %v", got, want, u.HasPendingEffects())
 		}
 		u.Close()
 	})
@@ -75,8 +75,8 @@ func TestWhatIsWithdrawnIsUndone(t *testing.T) {
 					cut.LockLost = lost
 				}
 				well := c.undo == 0 && !c.cut
-				if done := run.Withdraw(t.Context(), cfg.Conf, cut); done != well || u.Owes() == well {
-					t.Fatalf("withdrawn: %v, owes: %v", done, u.Owes())
+				if done := run.Withdraw(t.Context(), cfg.Conf, cut); done != well || u.HasPendingEffects() == well {
+					t.Fatalf("withdrawn: %v, owes: %v", done, u.HasPendingEffects())
 				}
 				if well {
 					carried, ok := run.HandOver()
@@ -110,8 +110,8 @@ func TestAWarmProgramThatDoesNotRunIsStartedFirst(t *testing.T) {
 		if got := strings.Join(s.heard(), ", "); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		if done := run.Withdraw(t.Context(), cfg.Conf, Cut{}); !done || u.Owes() {
-			t.Errorf("withdrawn: %v, owes: %v", done, u.Owes())
+		if done := run.Withdraw(t.Context(), cfg.Conf, Cut{}); !done || u.HasPendingEffects() {
+			t.Errorf("withdrawn: %v, owes: %v", done, u.HasPendingEffects())
 		}
 		if carried, ok := run.HandOver(); !ok || len(carried.parts) != 1 || carried.parts[0].Name != "db" {
 			t.Errorf("handed over: %v, %+v", ok, carried)
@@ -170,8 +170,8 @@ func TestAPromotedCopyIsOneInTheNextImage(t *testing.T) {
 		}
 		run.End(nil)
 		_ = run.Wait()
-		if done := run.Withdraw(t.Context(), cfg.Conf, Cut{}); !done || u.Owes() || len(run.parts) != 1 || run.parts[0].Name != "db" {
-			t.Errorf("withdrawn: %v, owes: %v, left %v", done, u.Owes(), run.parts)
+		if done := run.Withdraw(t.Context(), cfg.Conf, Cut{}); !done || u.HasPendingEffects() || len(run.parts) != 1 || run.parts[0].Name != "db" {
+			t.Errorf("withdrawn: %v, owes: %v, left %v", done, u.HasPendingEffects(), run.parts)
 		}
 		run.Close()
 		u.Close()

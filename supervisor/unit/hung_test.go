@@ -37,16 +37,16 @@ func ends(t *testing.T, what string, within time.Duration, f func()) {
 func TestNobodyWaitsForAStateDiskThatHangs(t *testing.T) {
 	next, _ := disk(t)
 	dir, err := os.MkdirTemp("", "hung-")
-	must.OK(t, errors.Join(err, os.MkdirAll(debtsDir, 0o755)))
+	must.OK(t, errors.Join(err, os.MkdirAll(undosDir, 0o755)))
 	defer os.RemoveAll(dir) // once it answers, what nobody waited for may still write there
 	lastingDir = dir
 	before, surviving := next("b1"), next("b1")
-	surviving.debts.service = "other"
+	surviving.undos.service = "other"
 	answer := hung.Mount(t, lastingDir)
 	defer answer() // before what debtor removes
 	ends(t, "to note and to settle what does not survive a boot", time.Second, func() {
-		must.Report(t, before.debts.add(vipOf(7)))
-		before.debts.settle()
+		must.Report(t, before.undos.add(vipOf(7)))
+		before.undos.dropNewest()
 	})
 	var all sync.WaitGroup // not tests of their own: few of those run at a time
 	for name, f := range map[string]func(){
@@ -57,17 +57,17 @@ func TestNobodyWaitsForAStateDiskThatHangs(t *testing.T) {
 			}
 		},
 		"what is owed here": func() {
-			if owed := OwedOn(term, "b1"); !slices.Contains(owed, "unknown") {
+			if owed := PendingEffectsOn(term, "b1"); !slices.Contains(owed, "unknown") {
 				t.Errorf("owed: %q", owed)
 			}
 		},
-		"who owes": func() { Indebted("a", t.Name()) },
+		"who owes": func() { ServicesWithUndos("a", t.Name()) },
 		"what survives a boot": func() {
 			if err := surviving.Last(7); !errors.Is(err, wait.ErrNoAnswer) {
 				t.Error(err)
 			}
 			ends(t, "to note it, too", time.Second, func() {
-				if err := surviving.debts.add(role); !errors.Is(err, wait.ErrNoAnswer) {
+				if err := surviving.undos.add(role); !errors.Is(err, wait.ErrNoAnswer) {
 					t.Error(err)
 				}
 			})
@@ -107,10 +107,10 @@ func (l *late) Save(data []byte, _ bool) error {
 // What was not done because it could not be noted is not noted either, once the disk answers.
 func TestALateDiskListsNothingThatWasNotDone(t *testing.T) {
 	u, disk := debtor(t, "a", "db", nil), &late{}
-	u.debts.store = disk
-	err := u.debts.add(vip)
-	if owed := (TermRef{Node: "a", Service: "db"}).Owed("", []byte(disk.text)); !errors.Is(err, wait.ErrNoAnswer) || len(owed) > 0 || u.Owes() {
+	u.undos.store = disk
+	err := u.undos.add(vip)
+	if owed := (TermRef{Node: "a", Service: "db"}).PendingEffects("", []byte(disk.text)); !errors.Is(err, wait.ErrNoAnswer) || len(owed) > 0 || u.HasPendingEffects() {
 		t.Errorf("%v, noted: %q", err, owed)
 	}
-	u.debts.store = debtsFile(u.cfg)
+	u.undos.store = undosFile(u.cfg)
 }

@@ -13,34 +13,34 @@ import (
 	"understudy/supervisor/testbed/must"
 )
 
-// disk has debts noted in two folders, of which a boot empties the first. next is a supervisor of a boot.
+// disk has pending undos noted in two folders, of which a boot empties the first. next is a supervisor of a boot.
 func disk(t *testing.T) (next func(boot string) *Unit, power func()) {
 	t.Helper()
 	need.These(t, "root") // who may write there
-	was, lasts := debtsDir, lastingDir
-	t.Cleanup(func() { debtsDir, lastingDir = was, lasts })
-	debtsDir, lastingDir = filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "lasting")
+	was, lasts := undosDir, lastingDir
+	t.Cleanup(func() { undosDir, lastingDir = was, lasts })
+	undosDir, lastingDir = filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "lasting")
 	next = func(boot string) *Unit {
 		u := debtor(t, "a", "db", func(context.Context, []string) int { return 0 })
-		u.debts.boot, u.debts.root = boot, "/one"
-		u.LoadDebts()
+		u.undos.boot, u.undos.root = boot, "/one"
+		u.LoadUndos()
 		return u
 	}
 	return next, func() {
-		must.OK(t, os.RemoveAll(debtsDir))
+		must.OK(t, os.RemoveAll(undosDir))
 	}
 }
 
 var (
-	role = Debt{Name: "role", Command: []string{"secondary"}, Token: 7, Lasts: true}
+	role = PendingUndo{Name: "role", Command: []string{"secondary"}, Token: 7, Lasts: true}
 	term = TermRef{Root: "/one", Node: "a", Service: "db", Token: 7, Boot: "b1", Survive: []string{"role"}}
 )
 
-func addAll(t *testing.T, u *Unit, token int64, all ...Debt) {
+func addAll(t *testing.T, u *Unit, token int64, all ...PendingUndo) {
 	t.Helper()
 	err := u.Last(token)
 	for _, d := range all {
-		err = errors.Join(err, u.debts.add(d))
+		err = errors.Join(err, u.undos.add(d))
 	}
 	must.OK(t, err)
 }
@@ -49,25 +49,25 @@ func addAll(t *testing.T, u *Unit, token int64, all ...Debt) {
 func TestWhatSurvivesABootIsUndoneAfterIt(t *testing.T) {
 	next, power := disk(t)
 	addAll(t, next("b1"), 7, vipOf(7), role)
-	if owed := OwedOn(term, "b1"); !slices.Equal(owed, []string{"vip", "role"}) {
+	if owed := PendingEffectsOn(term, "b1"); !slices.Equal(owed, []string{"vip", "role"}) {
 		t.Errorf("owed in the same boot: %q", owed)
 	}
 	power()
 	u := next("b2")
-	if !slices.Equal(u.Owed(), []string{"role"}) || !slices.Equal(OwedOn(term, "b2"), []string{"role"}) || !slices.Equal(Indebted("a", t.Name()), []string{"db"}) {
-		t.Errorf("after a boot: %q, owed %q, of %q", u.Owed(), OwedOn(term, "b2"), Indebted("a", t.Name()))
+	if !slices.Equal(u.PendingEffects(), []string{"role"}) || !slices.Equal(PendingEffectsOn(term, "b2"), []string{"role"}) || !slices.Equal(ServicesWithUndos("a", t.Name()), []string{"db"}) {
+		t.Errorf("after a boot: %q, owed %q, of %q", u.PendingEffects(), PendingEffectsOn(term, "b2"), ServicesWithUndos("a", t.Name()))
 	}
 	unlisted := term
 	unlisted.Survive = nil // whoever asks may not know that anything may survive
-	if owed := OwedOn(unlisted, "b2"); !slices.Equal(owed, []string{"role"}) {
+	if owed := PendingEffectsOn(unlisted, "b2"); !slices.Equal(owed, []string{"role"}) {
 		t.Errorf("owed, for others: %q", owed)
 	}
-	if err := u.Undo(t.Context()); err != nil || u.Owes() || len(OwedOn(term, "b2")) > 0 || len(Indebted("a", t.Name())) > 0 {
-		t.Errorf("undone: %v, owed %q", err, OwedOn(term, "b2"))
+	if err := u.Undo(t.Context()); err != nil || u.HasPendingEffects() || len(PendingEffectsOn(term, "b2")) > 0 || len(ServicesWithUndos("a", t.Name())) > 0 {
+		t.Errorf("undone: %v, owed %q", err, PendingEffectsOn(term, "b2"))
 	}
 	power()
-	if again := next("b3"); again.Owes() || len(OwedOn(term, "b3")) > 0 {
-		t.Errorf("after another boot: %q, owed %q", again.Owed(), OwedOn(term, "b3"))
+	if again := next("b3"); again.HasPendingEffects() || len(PendingEffectsOn(term, "b3")) > 0 {
+		t.Errorf("after another boot: %q, owed %q", again.PendingEffects(), PendingEffectsOn(term, "b3"))
 	}
 }
 
@@ -76,7 +76,7 @@ func TestOnlyTheNoteOfATermShowsThatNothingSurvived(t *testing.T) {
 	next, power := disk(t)
 	owed := func(what string, t2 TermRef, boot string, want ...string) {
 		t.Helper()
-		if owed := OwedOn(t2, boot); !slices.Equal(owed, want) {
+		if owed := PendingEffectsOn(t2, boot); !slices.Equal(owed, want) {
 			t.Errorf("%s: %q", what, owed)
 		}
 	}
@@ -95,7 +95,7 @@ func TestOnlyTheNoteOfATermShowsThatNothingSurvived(t *testing.T) {
 	must.OK(t, os.Chmod(lastingDir, 0o777))
 	owed("in a folder that anybody can write", term, "b2", "role")
 	must.OK(t, os.Chmod(lastingDir, 0o755))
-	must.OK(t, os.WriteFile(u.debts.store.Path(), []byte("torn"), 0o600))
+	must.OK(t, os.WriteFile(u.undos.store.Path(), []byte("torn"), 0o600))
 	owed("a torn note", term, "b2", "role", "unknown")
 	if torn := next("b2"); torn.Undo(t.Context()) == nil || !strings.Contains(torn.NotUndone(), lastingDir) {
 		t.Errorf("undone, by a torn note: %q", torn.NotUndone())
@@ -115,15 +115,15 @@ func TestALastingNoteStaysWhereItLasts(t *testing.T) {
 	u := next("b1")
 	addAll(t, u, 7, role)
 	image := next("b1")
-	image.Restore(u.Debts(), u.Lasting())
+	image.Restore(u.PendingUndos(), u.Lasting())
 	n := Note{Node: "a", Service: "db", Cluster: t.Name(), Token: 7}
-	m := Means{Run: func(context.Context, Debt, string, []string) error { return nil }}
+	m := Means{Run: func(context.Context, PendingUndo, string, []string) error { return nil }}
 	must.OK(t, n.Undo(t.Context(), n.Store(), m))
-	if err := image.Undo(t.Context()); err != nil || image.Owes() {
-		t.Errorf("undone by a guardian: %v, %q", err, image.Owed())
+	if err := image.Undo(t.Context()); err != nil || image.HasPendingEffects() {
+		t.Errorf("undone by a guardian: %v, %q", err, image.PendingEffects())
 	}
 	power()
-	if owed := OwedOn(term, "b2"); len(owed) > 0 {
+	if owed := PendingEffectsOn(term, "b2"); len(owed) > 0 {
 		t.Errorf("owed: %q", owed)
 	}
 }
@@ -135,20 +135,20 @@ func TestOfTwoNotesTheLastingOneCounts(t *testing.T) {
 	addAll(t, u, 0, vipOf(7))
 	must.OK(t, u.Undo(t.Context()))
 	addAll(t, u, 8, vipOf(8))
-	f, ok := u.debts.store.(*files)
+	f, ok := u.undos.store.(*files)
 	if !ok {
 		t.Fatal("it is in no file")
 	}
 	lasts, _ := f.lasting.There()
 	now, _ := f.Store.There()
-	if !lasts || now || u.debts.store.Path() != f.lasting.Path() {
-		t.Errorf("kept in %s", u.debts.store.Path())
+	if !lasts || now || u.undos.store.Path() != f.lasting.Path() {
+		t.Errorf("kept in %s", u.undos.store.Path())
 	}
 	if err := f.Store.Save([]byte("{}")); err != nil { // it was killed before it removed it
 		t.Fatal(err)
 	}
-	if again := next("b1"); !slices.Equal(again.Owed(), []string{"vip"}) {
-		t.Errorf("read: %q", again.Owed())
+	if again := next("b1"); !slices.Equal(again.PendingEffects(), []string{"vip"}) {
+		t.Errorf("read: %q", again.PendingEffects())
 	}
 }
 
@@ -175,12 +175,12 @@ func TestWhatSurvivesABootIsNotDoneWithoutANoteThatDoes(t *testing.T) {
 	if err := u.Last(7); err == nil {
 		t.Error("noted where there is no folder")
 	}
-	if err := u.debts.add(role); err == nil || u.Owes() {
-		t.Errorf("owed: %q, %v", u.Owed(), err)
+	if err := u.undos.add(role); err == nil || u.HasPendingEffects() {
+		t.Errorf("owed: %q, %v", u.PendingEffects(), err)
 	}
-	must.Report(t, errors.Join(os.Remove(full), u.Last(7), u.debts.add(vipOf(7)), u.debts.add(role)))
-	if again := next("b2"); !slices.Equal(again.Owed(), []string{"role"}) {
-		t.Errorf("after a boot: %q", again.Owed())
+	must.Report(t, errors.Join(os.Remove(full), u.Last(7), u.undos.add(vipOf(7)), u.undos.add(role)))
+	if again := next("b2"); !slices.Equal(again.PendingEffects(), []string{"role"}) {
+		t.Errorf("after a boot: %q", again.PendingEffects())
 	}
 }
 
@@ -190,10 +190,10 @@ func TestWhatIsNotedInAFolderThatCannotBeOpenedIsNotKnown(t *testing.T) {
 	next, _ := disk(t)
 	lastingDir = "/tmp/" + strings.Repeat("a", 300)
 	u := next("b1")
-	if owed := u.Owed(); !slices.Contains(owed, unknownEffects) {
+	if owed := u.PendingEffects(); !slices.Contains(owed, unknownEffects) {
 		t.Errorf("owed: %q", owed)
 	}
-	if owed := OwedOn(term, "b1"); !slices.Contains(owed, "unknown") {
+	if owed := PendingEffectsOn(term, "b1"); !slices.Contains(owed, "unknown") {
 		t.Errorf("on this host: %q", owed)
 	}
 	n := Note{Node: "a", Service: "db", Cluster: t.Name()}

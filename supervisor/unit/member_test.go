@@ -46,14 +46,14 @@ func TestAMemberSaysWhyItFails(t *testing.T) {
 		if ended, ok := errors.AsType[*Ended](why); unfit != want.unfit || !ok || ended.Error() != "fs: no such disk" || ended.Status.Code != code {
 			t.Errorf("exit code %d: %v", code, why)
 		}
-		if owed := u.Owed(); !slices.Equal(owed, want.owed) {
+		if owed := u.PendingEffects(); !slices.Equal(owed, want.owed) {
 			t.Errorf("exit code %d: %v is owed", code, owed)
 		}
 		before := len(s.heard())
 		run.Stop(t.Context(), cfg.Conf, Cut{})
 		stops := slices.DeleteFunc(s.heard()[before:], func(said string) bool { return said != "start undo" && said != "SIGTERM db" })
-		if !slices.Equal(stops, want.stops) || u.Owes() {
-			t.Errorf("exit code %d: %q, %v left", code, stops, u.Owed())
+		if !slices.Equal(stops, want.stops) || u.HasPendingEffects() {
+			t.Errorf("exit code %d: %q, %v left", code, stops, u.PendingEffects())
 		}
 		run.Close()
 		u.Close()

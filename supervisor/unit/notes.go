@@ -19,8 +19,8 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Notes is where one service's debts are kept for the next supervisor: where a boot of the machine loses them, or where they last. Load
-// says fs.ErrNotExist if there are none, and Save(nil, false) removes them. Lock excludes other processes that undo them. Try is why
+// Notes is where one service's pending undos are kept for the next supervisor: where a boot of the machine loses them, or where they last.
+// Load says fs.ErrNotExist if there are none, and Save(nil, false) removes them. Lock excludes other processes that undo them. Try is why
 // nothing could be saved. None of them waits for a file system that hangs for longer than wait.Reached does.
 type Notes interface {
 	Path() string
@@ -30,13 +30,13 @@ type Notes interface {
 	Save(data []byte, lasting bool) error
 }
 
-// debtsFolder is emptied when the machine boots: an address is gone then, too. We run the commands that we read there. So a folder that
+// undosFolder is emptied when the machine boots: an address is gone then, too. We run the commands that we read there. So a folder that
 // another user made is refused: where /run is open to all, as in some containers, they can make it before us, and swap it at any time.
-func debtsFolder() string { return cmp.Or(debtsDir, notify.DefaultDir()) }
+func undosFolder() string { return cmp.Or(undosDir, notify.DefaultDir()) }
 
 // LastingFolder is for what survives a boot. It is judged in the same way.
 func LastingFolder() string {
-	switch run := debtsFolder(); {
+	switch run := undosFolder(); {
 	case lastingDir != "":
 		return lastingDir
 	case run == os.Getenv(keyfile.RunVariable):
@@ -48,25 +48,25 @@ func LastingFolder() string {
 	return filepath.Join(home, ".local", "state", "understudy")
 }
 
-var debtsDir, lastingDir string // tests set them
+var undosDir, lastingDir string // tests set them
 
-// files are a service's debts in one of two files.
+// files are a service's pending undos in one of two files.
 type files struct {
-	*keyfile.Store // in debtsFolder
+	*keyfile.Store // in undosFolder
 	lasting        *keyfile.Store
 	none           atomic.Bool                   // it is known that there is no lasting one
 	at             atomic.Pointer[keyfile.Store] // the one that counts, as far as that is known
 	probes         [2]*keyfile.Store             // beside both
 }
 
-// debtsFile is a name that no other node or service has. It is a hash: names may hold any separator, and may be long.
-func debtsFile(c Config) Notes {
+// undosFile is a name that no other node or service has. It is a hash: names may hold any separator, and may be long.
+func undosFile(c Config) Notes {
 	if c.Notes != nil {
 		return c.Notes
 	}
-	name := debtsName(c.Node, c.Service) + "." + c.Cluster + ".undo"
+	name := undosName(c.Node, c.Service) + "." + c.Cluster + ".undo"
 	in := func(name string) (now, lasting *keyfile.Store) {
-		return &keyfile.Store{Dir: debtsFolder(), Name: name}, &keyfile.Store{Dir: LastingFolder(), Name: name, Durable: true}
+		return &keyfile.Store{Dir: undosFolder(), Name: name}, &keyfile.Store{Dir: LastingFolder(), Name: name, Durable: true}
 	}
 	f := &files{}
 	f.Store, f.lasting = in(name)
@@ -75,7 +75,7 @@ func debtsFile(c Config) Notes {
 	return f
 }
 
-func debtsName(node, service string) string {
+func undosName(node, service string) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%s", node, service)
 	return strconv.FormatUint(h.Sum64(), 36)
@@ -144,9 +144,9 @@ func foreign(err error) bool {
 // reach is for what no store does.
 var reach wait.Reach
 
-// noted are the files of debts of this machine.
-func noted(pattern string) (all []debtFile, broken bool) {
-	for _, dir := range []string{debtsFolder(), LastingFolder()} {
+// noted are the files of pending undos of this machine.
+func noted(pattern string) (all []undoFile, broken bool) {
+	for _, dir := range []string{undosFolder(), LastingFolder()} {
 		in, err := wait.Reached(context.Background(), &reach, func() (notedIn, error) { return readNoted(dir, pattern), nil }, nil)
 		all, broken = append(all, in.files...), broken || in.broken || err != nil
 	}
@@ -154,7 +154,7 @@ func noted(pattern string) (all []debtFile, broken bool) {
 }
 
 type notedIn struct {
-	files  []debtFile
+	files  []undoFile
 	broken bool // some cannot be read
 }
 
@@ -168,7 +168,7 @@ func readNoted(dir, pattern string) (in notedIn) {
 	names, err := matching(folder, pattern)
 	in.broken = err != nil
 	for _, name := range names {
-		var left debtFile
+		var left undoFile
 		data, err := keyfile.ReadIn(folder, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // it is undone by now
@@ -195,7 +195,7 @@ func matching(folder *os.Root, pattern string) (names []string, err error) {
 	}), err
 }
 
-func (l debtFile) save(store Notes) error {
+func (l undoFile) save(store Notes) error {
 	data, err := json.Marshal(l)
 	if err != nil {
 		return err

@@ -44,23 +44,23 @@ type RunConfig struct {
 //
 // One goroutine, the caller's, ends it: once Done is closed it calls Wait, then Stop or HandOver as it likes, and at last Close.
 type Run struct {
-	u        *Unit
-	cfg      RunConfig
-	end      context.CancelCauseFunc
-	done     <-chan struct{}
-	why      func() error
-	ready    chan struct{}
-	hooked   time.Duration  // how long on_active ran; written before ready is closed
-	watchers sync.WaitGroup // start and check the programs until the run has ended
-	over     chan struct{}  // closed when nobody listens to the programs any more
-	hearers  sync.WaitGroup // end with over
-	handed   bool           // another image of this process continues it
-	began    time.Duration  // on the boot clock; 0: in a previous image
-	watch    watch
-	follower counts    // of a copy alone: what it was promoted with
-	owes     bool      // the guardians know how to undo what the programs do
-	left     time.Time // Stop saw the newest program end then; zero: it saw none
-	idle     time.Time // Stop had proved all programs dead then, before it undid the first effects; zero: it had not
+	u          *Unit
+	cfg        RunConfig
+	end        context.CancelCauseFunc
+	done       <-chan struct{}
+	why        func() error
+	ready      chan struct{}
+	hooked     time.Duration  // how long on_active ran; written before ready is closed
+	watchers   sync.WaitGroup // start and check the programs until the run has ended
+	over       chan struct{}  // closed when nobody listens to the programs any more
+	hearers    sync.WaitGroup // end with over
+	handed     bool           // another image of this process continues it
+	began      time.Duration  // on the boot clock; 0: in a previous image
+	watch      watch
+	follower   counts    // of a copy alone: what it was promoted with
+	undosNoted bool      // the guardians know how to undo what the programs do
+	left       time.Time // Stop saw the newest program end then; zero: it saw none
+	idle       time.Time // Stop had proved all programs dead then, before it undid the first effects; zero: it had not
 
 	mu      sync.Mutex // guards the fields below
 	parts   []part     // in the order of their start

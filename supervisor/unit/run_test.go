@@ -131,9 +131,9 @@ func (a *actor) Kill(context.Context) error {
 // played is a unit whose programs are vip, a oneshot, then db, which is ready after a second, then web; and its stage.
 func played(t *testing.T) (*Unit, RunConfig, *stage) {
 	t.Helper()
-	was := debtsDir
-	t.Cleanup(func() { debtsDir = was })
-	debtsDir = filepath.Join(t.TempDir(), "understudy")
+	was := undosDir
+	t.Cleanup(func() { undosDir = was })
+	undosDir = filepath.Join(t.TempDir(), "understudy")
 	s := &stage{cancelStart: map[string]bool{}, runs: map[string]time.Duration{"vip": 0, "undo": 0, "hook": 0}, on: map[string]*actor{}}
 	program := func(name string) config.Process {
 		return config.Process{Name: name, Program: config.Program{
@@ -160,7 +160,7 @@ func TestProgramsStartInTheirOrderAndStopInReverse(t *testing.T) {
 		if got := s.heard(); !slices.Equal(got, []string{"owe 7", "start vip", "start db"}) || wait.Closed(run.Ready()) {
 			t.Errorf("before db is ready: %q", got)
 		}
-		if !u.Owes() {
+		if !u.HasPendingEffects() {
 			t.Error("what undoes vip is not due")
 		}
 		time.Sleep(2 * time.Millisecond)
@@ -191,8 +191,8 @@ func TestProgramsStartInTheirOrderAndStopInReverse(t *testing.T) {
 		if got := strings.Join(s.heard(), ", "); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		if u.Owes() {
-			t.Error("still due: ", u.Debts())
+		if u.HasPendingEffects() {
+			t.Error("still due: ", u.PendingUndos())
 		}
 	})
 }
@@ -220,7 +220,7 @@ func TestAddressesAreSetAtTheSameTime(t *testing.T) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		}
-		if owed := u.Owed(); !slices.Equal(owed, []string{"v4", "v6"}) {
+		if owed := u.PendingEffects(); !slices.Equal(owed, []string{"v4", "v6"}) {
 			t.Errorf("owed: %q", owed)
 		}
 		run.End(nil)
@@ -301,8 +301,8 @@ func TestWhoIsCutIsAskedNoMore(t *testing.T) {
 			if inTime != (took == 10*time.Second) || !inTime && took != time.Second {
 				t.Errorf("%s: it took %v", which, took)
 			}
-			if asked := slices.Contains(s.heard(), "SIGTERM db"); asked != inTime || u.Owes() == inTime {
-				t.Errorf("%s: %q, still due: %v", which, s.heard(), u.Debts())
+			if asked := slices.Contains(s.heard(), "SIGTERM db"); asked != inTime || u.HasPendingEffects() == inTime {
+				t.Errorf("%s: %q, still due: %v", which, s.heard(), u.PendingUndos())
 			}
 			run.Close()
 		})
@@ -326,11 +326,11 @@ func TestAnInterruptedUndoIsStillDue(t *testing.T) {
 		run.Stop(t.Context(), cfg.Conf, Cut{LockLost: lost})
 		run.Close()
 		next := New(u.cfg)
-		next.LoadDebts()
-		if due := next.Debts(); !u.Owes() || len(due) != 1 || due[0].Name != "vip" || due[0].Token != 7 {
-			t.Errorf("due: %v, read again: %v", u.Debts(), due)
+		next.LoadUndos()
+		if due := next.PendingUndos(); !u.HasPendingEffects() || len(due) != 1 || due[0].Name != "vip" || due[0].Token != 7 {
+			t.Errorf("due: %v, read again: %v", u.PendingUndos(), due)
 		}
-		if _, err := os.Stat(u.debts.store.Path()); err != nil {
+		if _, err := os.Stat(u.undos.store.Path()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -360,8 +360,8 @@ func TestAStartThatIsHalfDoneIsDeadBeforeItIsUndone(t *testing.T) {
 			run.Stop(t.Context(), cfg.Conf, Cut{})
 			run.Close()
 			s.actor("vip").end(137)
-			if got := strings.Join(s.heard(), ", "); got != one.want || u.Owes() != one.immortal {
-				t.Errorf("%s: %s, owes %v, want %s", name, got, u.Owes(), one.want)
+			if got := strings.Join(s.heard(), ", "); got != one.want || u.HasPendingEffects() != one.immortal {
+				t.Errorf("%s: %s, owes %v, want %s", name, got, u.HasPendingEffects(), one.want)
 			}
 		})
 	}

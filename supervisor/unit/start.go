@@ -110,7 +110,7 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 		r.hear(ctx, socket)
 	}
 	if prog.Oneshot && len(prog.Undo) > 0 { // before it can have an effect
-		if err := r.u.debts.add(Debt{
+		if err := r.u.undos.add(PendingUndo{
 			Name: prog.Name, Command: prog.Undo, Timeout: prog.UndoTimeout, Token: r.cfg.Token, Undone: prog.Undone,
 			Address: setBy(prog), Lasts: prog.SurvivesBoot,
 		}); err != nil {
@@ -199,7 +199,7 @@ func (r *Run) await(ctx context.Context, prog part) error {
 	}
 	status := ExitOf(prog.process)
 	if prog.Member && status.Code == config.ExitNothing {
-		r.u.debts.drop(prog.Name)
+		r.u.undos.drop(prog.Name)
 	}
 	if status.Code != 0 {
 		return prog.ended()

@@ -103,7 +103,7 @@ func (s *stopping) kill(ctx context.Context, p part) bool {
 
 // undoNewest undoes the newest oneshot, in the tree. One that has done nothing owes nothing.
 func (s *stopping) undoNewest(ctx context.Context, name string) {
-	d, owes := s.u.debts.newest()
+	d, owes := s.u.undos.newest()
 	if !owes || d.Name != name || s.keeps {
 		return
 	}

@@ -17,21 +17,21 @@ const (
 	longestUndoPause = 30 * time.Second
 )
 
-// LoadDebts reads, once, the debts of a supervisor of this node that was killed.
-func (u *Unit) LoadDebts() { u.debts.load() }
+// LoadUndos reads, once, the pending undos of a supervisor of this node that was killed.
+func (u *Unit) LoadUndos() { u.undos.load() }
 
-// Debts are for the next image of this process.
-func (u *Unit) Debts() []Debt { return u.debts.list() }
+// PendingUndos are for the next image of this process.
+func (u *Unit) PendingUndos() []PendingUndo { return u.undos.list() }
 
 // Lasting is the newest term whose effects may survive a boot, for the next image of this process.
-func (u *Unit) Lasting() int64 { return u.debts.lasts() }
+func (u *Unit) Lasting() int64 { return u.undos.lasts() }
 
-// Restore takes over a previous image's debts, and undoes none of them.
-func (u *Unit) Restore(all []Debt, lasting int64) { u.debts.restore(all, lasting) }
+// Restore takes over a previous image's pending undos, and undoes none of them.
+func (u *Unit) Restore(all []PendingUndo, lasting int64) { u.undos.restore(all, lasting) }
 
 // Last notes that effects of a term may survive a boot, before anything says so to others; token 0: none does. P2: later its token is the
 // proof that the note is of that term, and complete.
-func (u *Unit) Last(token int64) error { return u.debts.last(token) }
+func (u *Unit) Last(token int64) error { return u.undos.last(token) }
 
 // CannotNote is why this node could not note how to undo what a service's programs do, and so could not start it; nil: it can, or there is
 // nothing to undo.
@@ -40,40 +40,41 @@ func (u *Unit) CannotNote(c config.Service) error {
 	if len(e.Names) == 0 {
 		return nil
 	}
-	return u.debts.store.Try(len(e.Survive) > 0)
+	return u.undos.store.Try(len(e.Survive) > 0)
 }
 
-// Owes reports whether there are debts, or may be. Other goroutines may call it.
-func (u *Unit) Owes() bool { return len(u.Owed()) > 0 }
+// HasPendingEffects reports whether there are pending undos, or may be. Other goroutines may call it.
+func (u *Unit) HasPendingEffects() bool { return len(u.PendingEffects()) > 0 }
 
-// Owed names the effects that are not undone. P2: those of a note that cannot be read are unknown.
-func (u *Unit) Owed() (names []string) {
-	u.debts.mu.Lock()
-	defer u.debts.mu.Unlock()
-	for _, d := range u.debts.all {
+// PendingEffects names the effects that are not undone. P2: those of a note that cannot be read are unknown.
+func (u *Unit) PendingEffects() (names []string) {
+	u.undos.mu.Lock()
+	defer u.undos.mu.Unlock()
+	for _, d := range u.undos.all {
 		names = append(names, d.Name)
 	}
-	if u.debts.unread != nil {
+	if u.undos.unread != nil {
 		names = append(names, unknownEffects)
 	}
 	return names
 }
 
-// Left is Owed without what a guardian has undone: it may have done so while this process was frozen.
+// Left is PendingEffects without what a guardian has undone: it may have done so while this process was frozen.
 func (u *Unit) Left() []string {
-	u.debts.dropUndone()
-	return u.Owed()
+	u.undos.dropUndone()
+	return u.PendingEffects()
 }
 
 // NotUndone says what is not undone although it was tried, why, and when it is tried again; "": nothing.
 func (u *Unit) NotUndone() string {
-	u.debts.mu.Lock()
-	defer u.debts.mu.Unlock()
-	return u.debts.fault
+	u.undos.mu.Lock()
+	defer u.undos.mu.Unlock()
+	return u.undos.fault
 }
 
-// Undo runs all debts, and stops at the first that fails: what came before it may need it. The tree is dead. nil: nothing is owed any more.
-func (u *Unit) Undo(ctx context.Context) error { return u.pay(ctx, 0) }
+// Undo runs all pending undos, and stops at the first that fails: what came before it may need it. The tree is dead. nil: nothing is owed
+// any more.
+func (u *Unit) Undo(ctx context.Context) error { return u.undoPending(ctx, 0) }
 
 // Leaving is what shortens UndoAll: once Asked is closed somebody waits for it. Then the pauses are short, and the try that ends after
 // Within is the last. nil: nobody waits.
@@ -84,7 +85,7 @@ type Leaving struct {
 
 // UndoAll repeats Undo with growing pauses, and calls told after each failure. It reports whether all is undone: false if ctx has ended.
 func (u *Unit) UndoAll(ctx context.Context, l Leaving, told func()) bool {
-	return u.payAll(ctx, nil, l, told)
+	return u.undoUntilDone(ctx, nil, l, told)
 }
 
 // StartUndo does what UndoAll does, and returns at once. The caller calls StopUndo before anything is started.
@@ -92,7 +93,7 @@ func (u *Unit) StartUndo(ctx context.Context) {
 	u.StopUndo()
 	enough := make(chan struct{})
 	u.enough = enough
-	u.undoing.Go(func() { u.payAll(ctx, enough, Leaving{}, func() {}) })
+	u.undoing.Go(func() { u.undoUntilDone(ctx, enough, Leaving{}, func() {}) })
 }
 
 // StopUndo ends StartUndo's work, after the attempt that is under way.
@@ -104,7 +105,7 @@ func (u *Unit) StopUndo() {
 	u.undoing.Wait()
 }
 
-func (u *Unit) payAll(ctx context.Context, enough <-chan struct{}, l Leaving, told func()) bool {
+func (u *Unit) undoUntilDone(ctx context.Context, enough <-chan struct{}, l Leaving, told func()) bool {
 	var until time.Time // zero: nobody waits
 	for pause := firstUndoPause; ; pause = min(2*pause, longestUndoPause) {
 		if until.IsZero() && wait.Closed(l.Asked) {
@@ -113,13 +114,13 @@ func (u *Unit) payAll(ctx context.Context, enough <-chan struct{}, l Leaving, to
 		if !until.IsZero() {
 			pause = min(firstUndoPause, time.Until(until))
 		}
-		before := len(u.debts.list())
-		err := u.pay(ctx, pause)
+		before := len(u.undos.list())
+		err := u.undoPending(ctx, pause)
 		if err == nil || ctx.Err() != nil || wait.Closed(enough) || !until.IsZero() && !time.Now().Before(until) {
 			return err == nil
 		}
 		told()
-		if len(u.debts.list()) < before {
+		if len(u.undos.list()) < before {
 			pause = firstUndoPause
 		}
 		next := time.NewTimer(pause)
@@ -139,26 +140,26 @@ func (u *Unit) payAll(ctx context.Context, enough <-chan struct{}, l Leaving, to
 	}
 }
 
-// pay is one attempt to run all debts. again is when the next one follows; 0: the caller does not know.
-func (u *Unit) pay(ctx context.Context, again time.Duration) error {
-	unlock, ok := u.debts.lock(ctx)
+// undoPending is one attempt to run all pending undos. again is when the next one follows; 0: the caller does not know.
+func (u *Unit) undoPending(ctx context.Context, again time.Duration) error {
+	unlock, ok := u.undos.lock(ctx)
 	if !ok {
 		return context.Cause(ctx)
 	}
 	defer unlock()
-	if err := u.debts.known(); err != nil {
+	if err := u.undos.known(); err != nil {
 		return err
 	}
-	release, err := u.debts.exclude(ctx)
+	release, err := u.undos.exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := u.debts.settled(); err != nil {
+	if err := u.undos.saveDropped(); err != nil {
 		return err
 	}
 	for {
-		d, owes := u.debts.newest()
+		d, owes := u.undos.newest()
 		if !owes {
 			return nil
 		}
@@ -171,7 +172,7 @@ func (u *Unit) pay(ctx context.Context, again time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if ctx.Err() != nil && u.Owes() {
+		if ctx.Err() != nil && u.HasPendingEffects() {
 			return context.Cause(ctx)
 		}
 	}
@@ -179,29 +180,29 @@ func (u *Unit) pay(ctx context.Context, again time.Duration) error {
 
 // endEarlier proves that an undo which hung has ended. P2: a file system whose unmount hangs is in no table of mounts any more, and is
 // written to once its disk answers.
-func (u *Unit) endEarlier(ctx context.Context, d Debt) error {
+func (u *Unit) endEarlier(ctx context.Context, d PendingUndo) error {
 	if u.hung == nil {
 		return nil
 	}
 	if err := endTree(ctx, u.hung); err != nil {
 		err = fmt.Errorf("not undone: %s: an earlier attempt has not ended: %w", called(d.Name), err)
-		u.debts.blame(err.Error())
+		u.undos.noteFault(err.Error())
 		return err
 	}
 	u.hung = nil
 	return nil
 }
 
-// The words for the two commands of a debt.
+// The words for the two commands of a pending undo.
 const (
 	undoes     = "undo"
 	asksUndone = "undone"
 )
 
-// pay undoes a debt with run. P2: only once its undo has ended by itself is anybody believed that nothing is left. Before that the oneshot
+// run undoes it with run. P2: only once its undo has ended by itself is anybody believed that nothing is left. Before that the oneshot
 // may have been killed half done, and the undo too: what it has set going elsewhere is not seen. And only a plain yes counts, as from a
 // command that complains of nothing.
-func (d Debt) pay(run func(what string, command []string) error) error {
+func (d PendingUndo) run(run func(what string, command []string) error) error {
 	err := run(undoes, d.Command)
 	if _, ended := errors.AsType[*Exited](err); !ended || len(d.Undone) == 0 {
 		return err
@@ -216,17 +217,17 @@ func (d Debt) pay(run func(what string, command []string) error) error {
 	return fmt.Errorf("%w (undone: %w)", err, no)
 }
 
-// undo runs a debt's command, and settles the debt if that succeeds.
+// undo runs a pending undo's command, and drops the pending undo if that succeeds.
 func (u *Unit) undo(
-	ctx context.Context, d Debt, again time.Duration, run func(ctx context.Context, what string, spec child.Spec) error,
+	ctx context.Context, d PendingUndo, again time.Duration, run func(ctx context.Context, what string, spec child.Spec) error,
 ) error {
 	u.log.Info("undoing", "service", u.cfg.Service, "process", d.Name, "timeout", d.Timeout)
-	err := d.pay(func(what string, command []string) error {
+	err := d.run(func(what string, command []string) error {
 		return run(ctx, what, child.Spec{Argv: command, Env: u.Facts(d.Token)})
 	})
 	if err == nil {
 		u.log.Info("undone", "service", u.cfg.Service, "process", d.Name)
-		u.debts.settle()
+		u.undos.dropNewest()
 		return nil
 	}
 	if left, ok := errors.AsType[*unprovedCommand](err); ok {
@@ -241,7 +242,7 @@ func (u *Unit) undo(
 		words += fmt.Sprintf(", next try in %v", again)
 		facts = append(facts, "again in", again)
 	}
-	u.debts.blame(words)
+	u.undos.noteFault(words)
 	u.log.Warn("a oneshot is not undone: until it is, no node may start the service without a proof", facts...)
 	return err
 }

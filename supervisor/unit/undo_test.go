@@ -50,11 +50,11 @@ func debtor(t *testing.T, node, name string, run func(context.Context, []string)
 		Service: name, Node: node, Cluster: t.Name(), Logger: hclog.NewNullLogger(),
 		Commands: NewCommands(func() host.Guard { return shell{run: run} }, func() time.Duration { return time.Hour }),
 	})
-	t.Cleanup(func() { _ = os.Remove(u.debts.store.Path()) })
+	t.Cleanup(func() { _ = os.Remove(u.undos.store.Path()) })
 	return u
 }
 
-var vip = Debt{Name: "vip", Command: []string{"del"}, Timeout: time.Second}
+var vip = PendingUndo{Name: "vip", Command: []string{"del"}, Timeout: time.Second}
 
 // P2: an effect that stays would be on two hosts. What fails is tried again, ever more rarely, and what came before it waits.
 func TestAnUndoThatFailsIsTriedAgain(t *testing.T) {
@@ -66,10 +66,10 @@ func TestAnUndoThatFailsIsTriedAgain(t *testing.T) {
 			}
 			return 0
 		})
-		u.Restore([]Debt{vip, {Name: "fs", Command: []string{"umount"}, Timeout: time.Second}}, 0)
+		u.Restore([]PendingUndo{vip, {Name: "fs", Command: []string{"umount"}, Timeout: time.Second}}, 0)
 		began, said := time.Now(), []string{}
-		if !u.UndoAll(t.Context(), Leaving{}, func() { said = append(said, u.NotUndone()) }) || u.Owes() || u.NotUndone() != "" {
-			t.Errorf("still owed: %v, %s", u.Debts(), u.NotUndone())
+		if !u.UndoAll(t.Context(), Leaving{}, func() { said = append(said, u.NotUndone()) }) || u.HasPendingEffects() || u.NotUndone() != "" {
+			t.Errorf("still owed: %v, %s", u.PendingUndos(), u.NotUndone())
 		}
 		if len(ran) != 10 || ran[8] != "umount" || ran[9] != "del" {
 			t.Errorf("ran %q", ran)
@@ -94,13 +94,13 @@ func TestAnUndoThatHangsIsTriedAgain(t *testing.T) {
 			}
 			return 0
 		})
-		u.Restore([]Debt{vip}, 0)
+		u.Restore([]PendingUndo{vip}, 0)
 		began := time.Now()
-		if err := u.Undo(t.Context()); err == nil || !u.Owes() || time.Since(began) != vip.Timeout {
-			t.Errorf("after %v: %v, owes %v", time.Since(began), err, u.Owes())
+		if err := u.Undo(t.Context()); err == nil || !u.HasPendingEffects() || time.Since(began) != vip.Timeout {
+			t.Errorf("after %v: %v, owes %v", time.Since(began), err, u.HasPendingEffects())
 		}
-		if err := u.Undo(t.Context()); err != nil || u.Owes() {
-			t.Errorf("%v, owes %v", err, u.Owes())
+		if err := u.Undo(t.Context()); err != nil || u.HasPendingEffects() {
+			t.Errorf("%v, owes %v", err, u.HasPendingEffects())
 		}
 	})
 }
@@ -132,15 +132,15 @@ func TestNothingIsUndoneBesideAnUndoThatHangs(t *testing.T) {
 			return 0
 		}}, &ended}
 	}, func() time.Duration { return time.Hour })
-	u.Restore([]Debt{vip}, 0)
+	u.Restore([]PendingUndo{vip}, 0)
 	for _, want := range []string{"not undone: vip: a process hangs", "not undone: vip: an earlier attempt has not ended: a process hangs"} {
-		if err := u.Undo(t.Context()); err == nil || !u.Owes() || u.NotUndone() != want || tries != 1 {
-			t.Errorf("%v, owes %v, %q, tried %d times", err, u.Owes(), u.NotUndone(), tries)
+		if err := u.Undo(t.Context()); err == nil || !u.HasPendingEffects() || u.NotUndone() != want || tries != 1 {
+			t.Errorf("%v, owes %v, %q, tried %d times", err, u.HasPendingEffects(), u.NotUndone(), tries)
 		}
 	}
 	ended = nil
-	if err := u.Undo(t.Context()); err != nil || u.Owes() || tries != 2 {
-		t.Errorf("%v, owes %v, tried %d times", err, u.Owes(), tries)
+	if err := u.Undo(t.Context()); err != nil || u.HasPendingEffects() || tries != 2 {
+		t.Errorf("%v, owes %v, tried %d times", err, u.HasPendingEffects(), tries)
 	}
 }
 
@@ -158,15 +158,15 @@ func TestWhoTellsThatNothingIsLeftIsBelieved(t *testing.T) {
 	})
 	told := vip
 	told.Undone = []string{"none"}
-	must.OK(t, u.debts.add(told))
-	if err := u.Undo(t.Context()); err == nil || !u.Owes() || u.NotUndone() != "not undone: vip: exit code 1 (undone says no)" {
-		t.Errorf("%v, owes %v, %s", err, u.Owes(), u.NotUndone())
+	must.OK(t, u.undos.add(told))
+	if err := u.Undo(t.Context()); err == nil || !u.HasPendingEffects() || u.NotUndone() != "not undone: vip: exit code 1 (undone says no)" {
+		t.Errorf("%v, owes %v, %s", err, u.HasPendingEffects(), u.NotUndone())
 	}
 	there = false
 	next := New(u.cfg)
-	next.LoadDebts()
-	if err := next.Undo(t.Context()); err != nil || next.Owes() {
-		t.Errorf("%v, owes %v", err, next.Owes())
+	next.LoadUndos()
+	if err := next.Undo(t.Context()); err != nil || next.HasPendingEffects() {
+		t.Errorf("%v, owes %v", err, next.HasPendingEffects())
 	}
 	if want := []string{"del", "none", "del", "none"}; !slices.Equal(ran, want) {
 		t.Errorf("ran %q, want %q", ran, want)
@@ -214,19 +214,19 @@ func TestOnlyAPlainYesAfterTheUndoIsBelieved(t *testing.T) {
 			Service: "db", Node: "a", Cluster: t.Name(), Logger: hclog.NewNullLogger(),
 			Commands: NewCommands(func() host.Guard { return realGuard{} }, func() time.Duration { return time.Hour }),
 		})
-		u.Restore([]Debt{{Name: "fs", Command: []string{"sh", "-c", one.undo}, Undone: []string{"sh", "-c", one.undone}, Timeout: 300 * time.Millisecond}}, 0)
+		u.Restore([]PendingUndo{{Name: "fs", Command: []string{"sh", "-c", one.undo}, Undone: []string{"sh", "-c", one.undone}, Timeout: 300 * time.Millisecond}}, 0)
 		err := u.Undo(t.Context())
-		if got := u.NotUndone(); u.Owes() != (one.says != "") || one.says != "" && got != "not undone: fs: "+one.says {
-			t.Errorf("%s, %s: owes %v: %v, %s", one.undo, one.undone, u.Owes(), err, got)
+		if got := u.NotUndone(); u.HasPendingEffects() != (one.says != "") || one.says != "" && got != "not undone: fs: "+one.says {
+			t.Errorf("%s, %s: owes %v: %v, %s", one.undo, one.undone, u.HasPendingEffects(), err, got)
 		}
 	}
 	u := New(Config{
 		Service: "db", Node: "a", Cluster: t.Name(), Logger: hclog.NewNullLogger(),
 		Commands: NewCommands(func() host.Guard { return realGuard{} }, func() time.Duration { return time.Hour }),
 	})
-	u.Restore([]Debt{{Name: "fs", Command: []string{"/none"}, Undone: []string{"true"}, Timeout: time.Second}}, 0)
-	if err := u.Undo(t.Context()); err == nil || !u.Owes() {
-		t.Errorf("the undo did not begin: %v, owes %v", err, u.Owes())
+	u.Restore([]PendingUndo{{Name: "fs", Command: []string{"/none"}, Undone: []string{"true"}, Timeout: time.Second}}, 0)
+	if err := u.Undo(t.Context()); err == nil || !u.HasPendingEffects() {
+		t.Errorf("the undo did not begin: %v, owes %v", err, u.HasPendingEffects())
 	}
 }
 
@@ -240,16 +240,16 @@ func TestTheBackgroundUndoesNothingOfTheNextTerm(t *testing.T) {
 			}
 			return 1
 		})
-		u.Restore([]Debt{vip}, 0)
+		u.Restore([]PendingUndo{vip}, 0)
 		u.StartUndo(t.Context())
 		time.Sleep(3500 * time.Millisecond)
 		u.StopUndo()
 		if works = true; runs != 3 || u.Undo(t.Context()) != nil {
-			t.Errorf("%d attempts, still owed: %v", runs, u.Owed())
+			t.Errorf("%d attempts, still owed: %v", runs, u.PendingEffects())
 		}
-		u.Restore([]Debt{vip}, 0)
+		u.Restore([]PendingUndo{vip}, 0)
 		time.Sleep(time.Hour)
-		if runs != 4 || !u.Owes() {
+		if runs != 4 || !u.HasPendingEffects() {
 			t.Errorf("%d attempts: what a later term did is undone", runs)
 		}
 	})
@@ -259,22 +259,22 @@ func TestTheBackgroundUndoesNothingOfTheNextTerm(t *testing.T) {
 func TestNodesOfOneMachineOweInFilesOfTheirOwn(t *testing.T) {
 	need.These(t, "root") // who may write the notes
 	one, other := debtor(t, "a.b", "c", nil), debtor(t, "a", "b.c", nil)
-	if one.debts.store.Path() == other.debts.store.Path() {
-		t.Errorf("both have %s", one.debts.store.Path())
+	if one.undos.store.Path() == other.undos.store.Path() {
+		t.Errorf("both have %s", one.undos.store.Path())
 	}
-	must.OK(t, one.debts.add(vip))
+	must.OK(t, one.undos.add(vip))
 	if owed := owedOf("", "a.b", "c"); len(owed) != 1 || len(owedOf("", "a", "b.c")) > 0 {
 		t.Errorf("owed: %q", owed)
 	}
 	again := debtor(t, "a.b", "c", nil) // which vouches for nothing before that is undone
-	if again.LoadDebts(); len(again.Debts()) != 0 && !again.Owes() {
-		t.Errorf("%d debts, and it says that nothing is owed", len(again.Debts()))
+	if again.LoadUndos(); len(again.PendingUndos()) != 0 && !again.HasPendingEffects() {
+		t.Errorf("%d debts, and it says that nothing is owed", len(again.PendingUndos()))
 	}
-	must.OK(t, os.Rename(one.debts.store.Path(), other.debts.store.Path()))
-	if other.LoadDebts(); len(other.Debts()) > 0 {
+	must.OK(t, os.Rename(one.undos.store.Path(), other.undos.store.Path()))
+	if other.LoadUndos(); len(other.PendingUndos()) > 0 {
 		t.Error("what another node owes is taken over")
 	}
-	if _, err := os.Stat(other.debts.store.Path()); err != nil {
+	if _, err := os.Stat(other.undos.store.Path()); err != nil {
 		t.Error("what another node owes is forgotten")
 	}
 }

@@ -28,14 +28,14 @@ type Config struct {
 	Unlogged func(why string) // is told why output is lost, and "" once it is not; nil: nobody asks
 }
 
-// Unit is the part of a service's programs that outlives a run: their log files and debts.
+// Unit is the part of a service's programs that outlives a run: their log files and pending undos.
 type Unit struct {
 	cfg     Config
 	log     hclog.Logger
 	reach   wait.Reach
 	deaf    wait.Reach // runs whose programs have sent to their sockets what does not close
 	logs    logs
-	debts   debts
+	undos   pendingUndos
 	undoing sync.WaitGroup // StartUndo
 	enough  chan struct{}  // ends it; nil: it is not under way
 	hung    host.Tree      // of an undo that was given up; nil: it is proved dead
@@ -45,8 +45,8 @@ type Unit struct {
 // New makes the unit of a service.
 func New(cfg Config) *Unit {
 	u := &Unit{cfg: cfg, log: cfg.Logger, logs: logs{unlogged: cfg.Unlogged}}
-	u.debts = debts{
-		node: cfg.Node, service: cfg.Service, root: cfg.Root, boot: cfg.Boot, store: debtsFile(cfg),
+	u.undos = pendingUndos{
+		node: cfg.Node, service: cfg.Service, root: cfg.Root, boot: cfg.Boot, store: undosFile(cfg),
 		log: cfg.Logger, busy: make(chan struct{}, 1),
 	}
 	return u

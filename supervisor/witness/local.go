@@ -9,8 +9,8 @@ import (
 	"understudy/supervisor/child/box"
 )
 
-// KillLocal kills a child on this machine, whichever supervisor made it, and states what is known of it then. owed is a Prover's.
-func KillLocal(ctx context.Context, t fencing.Target, owed func(t fencing.Target, boot string) []string) fencing.Statement {
+// KillLocal kills a child on this machine, whichever supervisor made it, and states what is known of it then. pendingEffects is a Prover's.
+func KillLocal(ctx context.Context, t fencing.Target, pendingEffects func(t fencing.Target, boot string) []string) fencing.Statement {
 	s := fencing.Statement{Service: t.Service, Token: t.Token}
 	host, err := box.Identity()
 	if err != nil {
@@ -22,7 +22,7 @@ func KillLocal(ctx context.Context, t fencing.Target, owed func(t fencing.Target
 	if name, err := os.Hostname(); err == nil && name == t.Host {
 		s.Node = t.Node
 	}
-	w := Prover{Node: s.Node, Host: host, End: KillTree, Look: Outlasted, Owed: owed}
+	w := Prover{Node: s.Node, Host: host, End: KillTree, Look: Outlasted, PendingEffects: pendingEffects}
 	verdict, by, err := w.Prove(ctx, t)
 	switch {
 	case err == nil && verdict == fencing.Dead:

@@ -24,8 +24,8 @@ type Prover struct {
 	Look func(tree json.RawMessage, p fencing.ProcessID) error // looks for a process that was seen alive of it; nil: it is dead
 	// Died tells whether all that the supervisor with this session started is proved dead; nil: that is known of none.
 	Died func(session string) bool
-	// Owed names what is not undone of a target that was on this machine, which is in this boot now; nil: End has looked.
-	Owed func(t fencing.Target, boot string) []string
+	// PendingEffects names what is not undone of a target that was on this machine, which is in this boot now; nil: End has looked.
+	PendingEffects func(t fencing.Target, boot string) []string
 }
 
 // Prove ends a previous active's child if it ran here, and tells whether it is dead: trees of other supervisors of this machine can be
@@ -63,8 +63,8 @@ func (p Prover) Prove(ctx context.Context, t fencing.Target) (fencing.Liveness, 
 
 // undone answers for a target without processes.
 func (p Prover) undone(t fencing.Target, by string) (fencing.Liveness, string, error) {
-	if p.Owed != nil {
-		if left := p.Owed(t, p.Host.Boot); len(left) > 0 {
+	if p.PendingEffects != nil {
+		if left := p.PendingEffects(t, p.Host.Boot); len(left) > 0 {
 			return fencing.Alive, "", &fencing.NotUndone{Names: left}
 		}
 	}

@@ -29,7 +29,7 @@ var ErrUnproved = guard.ErrUnproved
 
 // Box is a process or container that can be killed whole.
 type Box interface {
-	guard.Killable // its Strike is order, and also kills processes that order may leave out, if it finds them
+	guard.Killable // its KillNow is order, and also kills processes that order may leave out, if it finds them
 	// Order orders the death of everything in it. It neither waits nor looks, because other orders follow it.
 	Order() error
 	// Wake returns the descriptor to poll for news of the death, and the longest time until the next look.

@@ -93,8 +93,8 @@ func (l *TreeCgroup) Order() error {
 	})
 }
 
-// Strike implements Box.
-func (l *TreeCgroup) Strike() error {
+// KillNow implements Box.
+func (l *TreeCgroup) KillNow() error {
 	err := l.Order()
 	if l.Finds && !l.Removed() {
 		err = errors.Join(err, l.firsts((*First).Order))
@@ -102,9 +102,9 @@ func (l *TreeCgroup) Strike() error {
 	return err
 }
 
-// Insist kills its members one by one, if the kernel's order for all was not enough: that leaves out a process whose main thread has
+// KillHarder kills its members one by one, if the kernel's order for all was not enough: that leaves out a process whose main thread has
 // ended, and the kernel refuses it in a cgroup that the program has made threaded.
-func (l *TreeCgroup) Insist() error {
+func (l *TreeCgroup) KillHarder() error {
 	if l.looks.Load() < 3 || l.Removed() {
 		return nil
 	}

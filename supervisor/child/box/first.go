@@ -39,8 +39,8 @@ type Began struct {
 // Order kills the process that we hold first: that need not wait for the kernel's lock on cgroups.
 func (b *Began) Order() error { return errors.Join(b.First.Order(), b.RunCgroup.Order()) }
 
-// Strike implements Box.
-func (b *Began) Strike() error { return b.Order() } // its run's cgroup would find no other process
+// KillNow implements Box.
+func (b *Began) KillNow() error { return b.Order() } // its run's cgroup would find no other process
 
 // Dead implements Box: both have to be.
 func (b *Began) Dead() (bool, error) {

@@ -157,11 +157,11 @@ type InitBox struct{ Pidfd *os.File }
 // Order implements Box.
 func (b *InitBox) Order() error { return SignalHeld(b.Pidfd, unix.SIGKILL) }
 
-// Strike implements Box.
-func (b *InitBox) Strike() error { return b.Order() }
+// KillNow implements Box.
+func (b *InitBox) KillNow() error { return b.Order() }
 
-// Insist implements Box.
-func (b *InitBox) Insist() error { return nil }
+// KillHarder implements Box.
+func (b *InitBox) KillHarder() error { return nil }
 
 // Seal implements Box.
 func (b *InitBox) Seal() {} // no process comes late: the guardians know each stub before it may start one

@@ -63,7 +63,7 @@ func EndAll(ctx context.Context, all []Orphan, log hclog.Logger) (left []Orphan)
 		if dead, _ := l.Dead(); !dead {
 			log.Warn("killing the processes that an earlier supervisor left", "cgroup", filepath.Base(o.Path))
 		}
-		_ = l.Strike() // KillUntilDead repeats it, and looks
+		_ = l.KillNow() // KillUntilDead repeats it, and looks
 		cgroups[i] = l
 	}
 	for i, l := range cgroups {

@@ -47,11 +47,11 @@ func (b *WalkBox) Order() error {
 	return errors.Join(SignalHeld(b.Pidfd, unix.SIGTERM), SignalHeld(b.Pidfd, unix.SIGCONT))
 }
 
-// Strike also kills the processes that a walk finds: the stub may be stopped or starved.
-func (b *WalkBox) Strike() error { return errors.Join(b.Order(), KillBelow(b.Pid)) }
+// KillNow also kills the processes that a walk finds: the stub may be stopped or starved.
+func (b *WalkBox) KillNow() error { return errors.Join(b.Order(), KillBelow(b.Pid)) }
 
-// Insist implements Box.
-func (b *WalkBox) Insist() error { return nil }
+// KillHarder implements Box.
+func (b *WalkBox) KillHarder() error { return nil }
 
 // Seal implements Box.
 func (b *WalkBox) Seal() {} // as for InitBox

@@ -147,7 +147,7 @@ func probeCgroup(ctx context.Context, c box.Container) (err error) {
 	defer l.Close()
 	defer func() {
 		if err != nil {
-			_ = l.Strike()
+			_ = l.KillNow()
 			_ = l.Remove()
 		}
 	}()

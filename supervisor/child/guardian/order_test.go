@@ -28,7 +28,7 @@ func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
 	costs := func() float64 {
 		return testing.AllocsPerRun(3, func() {
 			_, looked := b.Dead()
-			must.Report(t, errors.Join(looked, b.Strike()))
+			must.Report(t, errors.Join(looked, b.KillNow()))
 		})
 	}
 	costs()

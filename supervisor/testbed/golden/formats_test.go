@@ -50,7 +50,7 @@ func formats() map[string]any {
 		"guardians: ticket":               &election.Ticket{},
 		"guardians: release":              &election.Release{},
 		"file: what a node has seen":      &service.Known{},
-		"file: what is to be undone":      &unit.Debt{},
+		"file: what is to be undone":      &unit.PendingUndo{},
 	}
 }
 

@@ -324,13 +324,13 @@ func (n notes) Save(data []byte, lasting bool) error {
 	return nil
 }
 
-// owed is supervisor.Owed on this host.
+// owed is supervisor.PendingEffects on this host.
 func (h *host) owed(t fencing.Target, boot string) []string {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	of := unit.TermRef{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}
 	if h.disk != nil && h.disk.way != diskFull {
-		return append(of.Owed(boot, nil), "unknown")
+		return append(of.PendingEffects(boot, nil), "unknown")
 	}
 	var text []byte
 	for key, one := range h.notes {
@@ -338,8 +338,10 @@ func (h *host) owed(t fencing.Target, boot string) []string {
 			text = one.data
 		}
 	}
-	return of.Owed(boot, text)
+	return of.PendingEffects(boot, text)
 }
 
-// Owed implements host.Machine.
-func (i *incarnation) Owed(t fencing.Target, boot string) []string { return i.node.host.owed(t, boot) }
+// PendingEffects implements host.Machine.
+func (i *incarnation) PendingEffects(t fencing.Target, boot string) []string {
+	return i.node.host.owed(t, boot)
+}

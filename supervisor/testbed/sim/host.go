@@ -35,12 +35,12 @@ type host struct {
 	stuck   time.Time  // until then, what is killed does not die
 	holds   string     // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}
-	notes   map[fileKey]note // of debts
+	notes   map[fileKey]note // of pending undos
 	disk    *badDisk         // of notes; nil: it works
 	unnamed *namesAway       // nil: the name server answers
 	asking  *rand.Rand       // of look-ups
 	known   map[fileKey]service.Known
-	locks   map[fileKey]*gate  // of debts
+	locks   map[fileKey]*gate  // of pending undos
 	asides  map[*gate]struct{} // processes that undo in guardians' place
 }
 

@@ -14,8 +14,8 @@ import (
 // start is a process that a supervisor forked, wherever it is, and its offspring.
 type start struct{ *proc }
 
-// Strike implements guard.Killable.
-func (s start) Strike() error {
+// KillNow implements guard.Killable.
+func (s start) KillNow() error {
 	s.kill()
 	s.offspring(func(p *proc) {
 		if !p.nature.headless {
@@ -25,8 +25,8 @@ func (s start) Strike() error {
 	return nil
 }
 
-// Insist implements guard.Killable.
-func (s start) Insist() error {
+// KillHarder implements guard.Killable.
+func (s start) KillHarder() error {
 	s.offspring((*proc).kill)
 	return nil
 }
@@ -55,8 +55,8 @@ func (s start) offspring(visit func(*proc)) {
 // container holds all processes of a tree but for those that have left it.
 type container struct{ *tree }
 
-// Strike implements guard.Killable.
-func (c container) Strike() error {
+// KillNow implements guard.Killable.
+func (c container) KillNow() error {
 	for _, p := range c.all() {
 		if !p.outside() && !p.nature.headless {
 			p.kill()
@@ -65,8 +65,8 @@ func (c container) Strike() error {
 	return nil
 }
 
-// Insist implements guard.Killable: it kills them one by one.
-func (c container) Insist() error {
+// KillHarder implements guard.Killable: it kills them one by one.
+func (c container) KillHarder() error {
 	for _, p := range c.all() {
 		if !p.outside() {
 			p.kill()
@@ -103,8 +103,8 @@ func (c container) Remove() error {
 // whole is a tree as those hold it who were told of all that was started in it, or find that.
 type whole struct{ container }
 
-// Strike implements guard.Killable.
-func (t whole) Strike() error {
+// KillNow implements guard.Killable.
+func (t whole) KillNow() error {
 	t.strike()
 	for _, p := range t.all() {
 		if p.hidden() {
@@ -134,11 +134,11 @@ func (a *awaited) do(f func() error) error {
 	return f()
 }
 
-// Strike implements guard.Awaited.
-func (a *awaited) Strike() error { return a.do(a.box.Strike) }
+// KillNow implements guard.Awaited.
+func (a *awaited) KillNow() error { return a.do(a.box.KillNow) }
 
-// Insist implements guard.Awaited.
-func (a *awaited) Insist() error { return a.do(a.box.Insist) }
+// KillHarder implements guard.Awaited.
+func (a *awaited) KillHarder() error { return a.do(a.box.KillHarder) }
 
 // Seal implements guard.Awaited.
 func (a *awaited) Seal() {
@@ -189,8 +189,8 @@ func (t killHands) Change(do func()) {
 	t.guard.changed()
 }
 
-// Strike implements guard.KillHands.
-func (t killHands) Strike() { t.Change(t.strike) }
+// KillNow implements guard.KillHands.
+func (t killHands) KillNow() { t.Change(t.strike) }
 
 // Parts implements guard.KillHands.
 func (t killHands) Parts() (parts []guard.Part, around guard.Awaited, release func()) {

@@ -16,7 +16,7 @@ var sabotages = slices.Concat(sabotagesOfTerms, sabotagesOfBeats, sabotagesOfCop
 
 var sabotagesOfTerms = []sabotage{
 	{"skip the breadcrumb", []change{
-		{"election/take.go", "	if o.clear {\n		crumb.Name", "	if false {\n		crumb.Name"},
+		{"election/acquire.go", "	if o.clear {\n		crumb.Name", "	if false {\n		crumb.Name"},
 	}},
 	{"release before the tree is dead", []change{
 		{"supervisor/service/end.go", "	switch {\n	case t.term.promotion.copyNotTaken:", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	switch {\n	case t.term.promotion.copyNotTaken:"},
@@ -30,9 +30,9 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"treat the previous session's name and lock as ours", []change{
 		{"election/register.go", "		if err == nil && v.exists && v.stat.EphemeralOwner == s.ID() {", "		if err == nil && v.exists {"},
-		{"election/take.go", "	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID()",
+		{"election/acquire.go", "	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID()",
 			"	t.unsure = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+t.s.cfg.Node.Node+`\"`)"},
-		{"election/take.go", "import (\n", "import (\n	\"strings\"\n"},
+		{"election/acquire.go", "import (\n", "import (\n	\"strings\"\n"},
 		{"election/claim.go", "!v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.czxid", "!v.exists"},
 	}},
 	{"no verification that the lock is still ours", []change{
@@ -97,11 +97,11 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n		why = \"the lock is lost, killing the program\"\n", "	case <-(chan struct{})(nil):\n		why = \"the lock is lost, killing the program\"\n"},
 	}},
 	{"promote during a pause", []change{
-		{"election/take.go", "	if o.intents != nil {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),", "	if false {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),"},
+		{"election/acquire.go", "	if o.intents != nil {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),", "	if false {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),"},
 		{"supervisor/service/inbox.go", "	case o.control.Paused:\n", "	case false:\n"},
 	}},
 	{"do not check for a pause again when the lock is taken", append([]change{
-		{"election/take.go", "	if o.intents != nil {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),", "	if false {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),"},
+		{"election/acquire.go", "	if o.intents != nil {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),", "	if false {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),"},
 	}, pauses...)},
 	{"do not stop what an operator has stopped", []change{
 		{"supervisor/service/intents.go", "	if c.Stopped {\n		return orderStop\n	}\n", ""},
@@ -249,7 +249,7 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"strike a tree only once", []change{
 		{
-			"supervisor/guard/kill.go", "		err := b.Strike()\n		if remove && !pending { // P3\n			b.Seal()\n		}\n		return false, errors.Join(err, b.Insist())\n",
+			"supervisor/guard/kill.go", "		err := b.KillNow()\n		if remove && !pending { // P3\n			b.Seal()\n		}\n		return false, errors.Join(err, b.KillHarder())\n",
 			"		if remove && !pending { // P3\n			b.Seal()\n		}\n		return false, nil\n",
 		},
 	}},
@@ -315,31 +315,31 @@ var sabotagesOfTerms = []sabotage{
 		effects,
 	}},
 	{"a late guardian undoes what a later term did", []change{
-		{"supervisor/unit/orphan.go", "		if last < 0 || left.Debts[last].Token != n.Token {\n", "		if last < 0 {\n"},
+		{"supervisor/unit/orphan.go", "		if last < 0 || left.PendingUndos[last].Token != n.Token {\n", "		if last < 0 {\n"},
 		effects,
 	}},
 	{"dead is enough, undone or not", []change{
-		{"supervisor/witness/prove.go", "		if left := w.Owed(t, w.Host.Boot); len(left) > 0 {\n", "		if left := w.Owed(t, w.Host.Boot); len(left) > 1<<20 {\n"},
+		{"supervisor/witness/prove.go", "		if left := w.PendingEffects(t, w.Host.Boot); len(left) > 0 {\n", "		if left := w.PendingEffects(t, w.Host.Boot); len(left) > 1<<20 {\n"},
 		effects,
 	}},
 	{"another boot is a proof though an effect survives it", []change{
-		{"supervisor/witness/prove.go", "	case booted:\n		return w.undone(t, ", "	case booted:\n		w.Owed = nil\n		return w.undone(t, "},
+		{"supervisor/witness/prove.go", "	case booted:\n		return w.undone(t, ", "	case booted:\n		w.PendingEffects = nil\n		return w.undone(t, "},
 		effects,
 		survivors,
 	}},
 	{"what cannot be read is not owed", []change{
-		{"supervisor/unit/undo.go", "	if u.debts.unread != nil {\n		names = append(names,", "	if u.debts.unread != nil && u.debts.all != nil {\n		names = append(names,"},
+		{"supervisor/unit/undo.go", "	if u.undos.unread != nil {\n		names = append(names,", "	if u.undos.unread != nil && u.undos.all != nil {\n		names = append(names,"},
 		effects,
 		badNotes,
 	}},
 	{"note only once that an effect is undone", []change{
-		{"supervisor/unit/debts.go", "		d.mu.Lock()\n		defer d.mu.Unlock()\n		d.unsaved = true\n", "		d.mu.Lock()\n		defer d.mu.Unlock()\n		d.unsaved = false\n"},
+		{"supervisor/unit/pending.go", "		d.mu.Lock()\n		defer d.mu.Unlock()\n		d.unsaved = true\n", "		d.mu.Lock()\n		defer d.mu.Unlock()\n		d.unsaved = false\n"},
 		effects,
 		survivors,
 		badNotes,
 	}},
 	{"a supervisor forgets what the one before it had to undo", []change{
-		{"supervisor/service/stay.go", "	v.unit.StopUndo()\n	v.unit.LoadDebts()\n", "	v.unit.StopUndo()\n"},
+		{"supervisor/service/stay.go", "	v.unit.StopUndo()\n	v.unit.LoadUndos()\n", "	v.unit.StopUndo()\n"},
 		effects,
 	}},
 	{"the breadcrumb lists no effects", []change{

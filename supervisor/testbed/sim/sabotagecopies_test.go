@@ -74,7 +74,7 @@ var sabotagesOfCopies = []sabotage{
 		copies, effects, demotions[0], demotions[1],
 	}},
 	{"start a follower though an address of its promotion is still there", []change{
-		{"supervisor/replica/keep.go", "		if c.cfg.Unit.Owes() {", "		if ctx.Err() != nil {"},
+		{"supervisor/replica/keep.go", "		if c.cfg.Unit.HasPendingEffects() {", "		if ctx.Err() != nil {"},
 		copies, effects,
 	}},
 }

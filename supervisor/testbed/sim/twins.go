@@ -151,8 +151,8 @@ func (g guardianHands) Kill(at int, why error) {
 	}
 }
 
-// Strike implements guard.SupervisorHands.
-func (g guardianHands) Strike() {
+// KillNow implements guard.SupervisorHands.
+func (g guardianHands) KillNow() {
 	for _, t := range g.trees() {
 		t.strike()
 	}

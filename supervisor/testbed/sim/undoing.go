@@ -11,14 +11,14 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// Owe implements host.Tree.
-func (t *handle) Owe(ctx context.Context, note json.RawMessage) error {
+// NoteUndos implements host.Tree.
+func (t *handle) NoteUndos(ctx context.Context, note json.RawMessage) error {
 	g := t.guard
 	if !g.inc.pass() {
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	seq, err := t.guarded.Owe(g.now(), note)
+	seq, err := t.guarded.NoteUndos(g.now(), note)
 	g.changed()
 	g.w.mu.Unlock()
 	if err != nil {
@@ -27,15 +27,15 @@ func (t *handle) Owe(ctx context.Context, note json.RawMessage) error {
 	return g.answered(ctx, seq)
 }
 
-// Settle implements host.Tree.
-func (t *handle) Settle(undone bool) {
+// ReportUndone implements host.Tree.
+func (t *handle) ReportUndone(undone bool) {
 	g := t.guard
 	if !g.inc.pass() {
 		return
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	t.guarded.Settle(undone)
+	t.guarded.ReportUndone(undone)
 	g.changed()
 }
 
@@ -83,13 +83,13 @@ func (h *hands) Undo(number uint64, e guard.Effects) {
 
 func (g *guardian) undo(n unit.Note, aside *gate) error {
 	store := notes{aside, g.host, fileKey{effectKey{n.Node, n.Service}, n.Cluster}}
-	return n.Undo(context.Background(), store, unit.Means{Run: func(_ context.Context, d unit.Debt, _ string, command []string) error {
+	return n.Undo(context.Background(), store, unit.Means{Run: func(_ context.Context, d unit.PendingUndo, _ string, command []string) error {
 		return g.host.runAside(aside, n, d, command)
 	}})
 }
 
 // runAside runs a command beside any supervisor, in a container of its own.
-func (h *host) runAside(aside *gate, n unit.Note, d unit.Debt, command []string) error {
+func (h *host) runAside(aside *gate, n unit.Note, d unit.PendingUndo, command []string) error {
 	if !aside.pass() {
 		return errCrashed
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// past notices that ZooKeeper has come back with an older copy of its data, by this node's own znode: each heartbeat raises its version and
-// its mzxid, and each new one has a greater czxid. P1: a node that does not watch the lock, such as one in a queue, has seen none of the
-// claims that are lost. It outlasts sessions.
-type past struct {
+// rollbacks notices that ZooKeeper has come back with an older copy of its data, by this node's own znode: each heartbeat raises its
+// version and its mzxid, and each new one has a greater czxid. P1: a node that does not watch the lock, such as one in a queue, has seen
+// none of the claims that are lost. It outlasts sessions.
+type rollbacks struct {
 	mu sync.Mutex // guards the fields below
 	OwnZnode
 	// checked is the Resumed of the connection in which a heartbeat has shown that the data was not set back before. Data goes back only
@@ -28,27 +28,27 @@ type OwnZnode struct {
 }
 
 // known is for the next image of this process.
-func (p *past) known() OwnZnode {
+func (p *rollbacks) known() OwnZnode {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.OwnZnode
 }
 
 // resume continues with what a previous image knew.
-func (p *past) resume(o OwnZnode) {
+func (p *rollbacks) resume(o OwnZnode) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.OwnZnode = o
 }
 
 // found compares the own znode as it is now, after so many further writes of ours.
-func (p *past) found(stat zk.Stat, writes int32) {
+func (p *rollbacks) found(stat zk.Stat, writes int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.compare(stat, writes)
 }
 
-func (p *past) compare(stat zk.Stat, writes int32) {
+func (p *rollbacks) compare(stat zk.Stat, writes int32) {
 	older := writes > 0 && stat.Mzxid < p.Mzxid // a write of now is newer than all before
 	if older || stat.Czxid < p.Czxid || stat.Czxid == p.Czxid && stat.Version < p.Version+writes {
 		p.SetBacks++
@@ -56,11 +56,13 @@ func (p *past) compare(stat zk.Stat, writes int32) {
 	p.take(stat)
 }
 
-func (p *past) take(stat zk.Stat) { p.Czxid, p.Version, p.Mzxid = stat.Czxid, stat.Version, stat.Mzxid }
+func (p *rollbacks) take(stat zk.Stat) {
+	p.Czxid, p.Version, p.Mzxid = stat.Czxid, stat.Version, stat.Mzxid
+}
 
 // acked takes a heartbeat that was sent and answered in one connection. The first one there shows what has become of all before. Of others
 // under way with it, any may have been carried out first.
-func (p *past) acked(stat zk.Stat, connection <-chan struct{}) {
+func (p *rollbacks) acked(stat zk.Stat, connection <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -78,14 +80,14 @@ func (p *past) acked(stat zk.Stat, connection <-chan struct{}) {
 
 // forgotten notes that ZooKeeper had ended a session before its time: a copy of the data from before that session's beginning has none of
 // it, and the own znode of the next one can be compared with nothing.
-func (p *past) forgotten() {
+func (p *rollbacks) forgotten() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.SetBacks++
 }
 
 // in returns how often the data was set back, as far as is known in a connection, and what to wait for; nil: nothing.
-func (p *past) in(connection <-chan struct{}) (setBacks int64, news <-chan struct{}) {
+func (p *rollbacks) in(connection <-chan struct{}) (setBacks int64, news <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.checked == connection {
@@ -102,7 +104,7 @@ func (p *past) in(connection <-chan struct{}) (setBacks int64, news <-chan struc
 func (s *Session) SetBacks(ctx context.Context) (int64, error) {
 	for {
 		resumed := s.Resumed()
-		n, news := s.past.in(resumed)
+		n, news := s.rollbacks.in(resumed)
 		if news == nil {
 			return n, nil
 		}

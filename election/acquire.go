@@ -25,8 +25,8 @@ var ErrDeleted = errors.New("all znodes of the service were deleted")
 // than the candidate has seen. A new candidate learns what that means.
 var ErrOlder = errors.New("ZooKeeper has an older copy of its data")
 
-// taking is a candidate's way to the service's lock, over one or more attempts.
-type taking struct {
+// acquisition is a candidate's way to the service's lock, over one or more attempts.
+type acquisition struct {
 	s     *Session
 	paths Paths
 	birth Birth // of the service's folder at the candidate's beginning
@@ -35,24 +35,25 @@ type taking struct {
 	outlasts func(*BreadCrumb) bool
 
 	setBacks int64 // how often the data was set back before the candidate's beginning
-	// stale says that a lock of the older copy may be ours. P1: its token may be smaller than one that is lost. P6: all others wait for us.
-	stale bool
+	// mayHoldOldLock says that a lock of the older copy may be ours. P1: its token may be smaller than one that is lost. P6: all others
+	// wait for us.
+	mayHoldOldLock bool
 
-	newest int64      // the greatest token that we have seen
-	look   Names      // the names that the claim deletes
-	left   departure  // of the newest lock that we have seen
-	unsure bool       // an attempt was not answered: the lock may be ours
-	tried  BreadCrumb // of that attempt
-	denied pacing     // of refused attempts although the lock looks free
-	ceding pacing     // of attempts to give a lock up that was written beside
+	newest      int64      // the greatest token that we have seen
+	names       Names      // the names that the claim deletes
+	lockEnd     lockEnd    // of the newest lock that we have seen
+	mayHoldLock bool       // an attempt was not answered: the lock may be ours
+	triedCrumb  BreadCrumb // of that attempt
+	refusals    pacing     // of refused attempts although the lock looks free
+	surrenders  pacing     // of attempts to give a lock up that was written beside
 }
 
 // inherit takes over an unanswered attempt of another candidate of the session.
-func (t *taking) inherit(tried BreadCrumb) { t.unsure, t.tried = true, tried }
+func (t *acquisition) inherit(tried BreadCrumb) { t.mayHoldLock, t.triedCrumb = true, tried }
 
 // readLock reads and watches lock and breadcrumb, so that no read is needed when time counts. It finds out whether the lock is ours.
-func (t *taking) readLock(ctx context.Context) (lock, trail view, err error) {
-	if t.unsure { // the unanswered request may not be seen yet
+func (t *acquisition) readLock(ctx context.Context) (lock, trail view, err error) {
+	if t.mayHoldLock { // the unanswered request may not be seen yet
 		if err := t.s.sync(ctx, t.paths.Dir()); err != nil {
 			return lock, trail, err
 		}
@@ -72,37 +73,37 @@ func (t *taking) readLock(ctx context.Context) (lock, trail view, err error) {
 	if err := t.count(ctx, trail.exists); err != nil {
 		return lock, trail, err
 	}
-	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID() // until it is adopted
-	if lock.exists && !t.unsure {
-		t.denied = pacing{}
+	t.mayHoldLock = lock.exists && lock.stat.EphemeralOwner == t.s.ID() // until it is adopted
+	if lock.exists && !t.mayHoldLock {
+		t.refusals = pacing{}
 	}
 	return lock, trail, nil
 }
 
 // count notes the newest claim. P1: where ZooKeeper comes back with an older copy of its data, this session may be in it, and go on. Then
 // newer claims are gone, with the breadcrumbs of programs that may still run.
-func (t *taking) count(ctx context.Context, crumbed bool) error {
+func (t *acquisition) count(ctx context.Context, crumbed bool) error {
 	look, err := t.s.names(ctx, t.paths)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return ErrDeleted
 	case err != nil:
 		return err
-	case look.Folder.Mzxid < max(t.newest, t.look.Folder.Mzxid): // each claim writes to it
+	case look.Folder.Mzxid < max(t.newest, t.names.Folder.Mzxid): // each claim writes to it
 		return ErrOlder
 	}
 	if err := t.setBack(ctx); err != nil {
 		return err
 	}
-	t.look = look
+	t.names = look
 	if crumbed {
-		t.look.Records = nil // the breadcrumb has it, and whoever deletes or overwrites that deletes it
+		t.names.Records = nil // the breadcrumb has it, and whoever deletes or overwrites that deletes it
 	}
 	return nil
 }
 
 // setBack fails if the data was set back since the candidate's beginning.
-func (t *taking) setBack(ctx context.Context) error {
+func (t *acquisition) setBack(ctx context.Context) error {
 	setBacks, err := t.s.SetBacks(ctx)
 	if err == nil && setBacks != t.setBacks {
 		err = ErrOlder
@@ -110,34 +111,41 @@ func (t *taking) setBack(ctx context.Context) error {
 	return err
 }
 
-func (t *taking) getLock(ctx context.Context) (view, error) {
+func (t *acquisition) getLock(ctx context.Context) (view, error) {
 	began := time.Now()
 	lock, err := t.s.getW(ctx, t.paths.Lock())
 	if err == nil {
-		t.left.note(lock, began, time.Now())
+		t.lockEnd.note(lock, began, time.Now())
 	}
 	return lock, err
 }
 
+// The first requests of create's transaction, by which its results and its failure are found.
+const (
+	createLock   = iota
+	changeFolder // fails if somebody has claimed, or made the folder anew
+	createCrumb  // only where no breadcrumb was seen
+)
+
 // create makes the lock, and our breadcrumb with it when there is none. It deletes the name of the claim before, as we have last seen it,
 // and so succeeds only if nobody has claimed since. For the same case without a name it checks the folder's version, which it raises: what
 // that cannot tell, a folder that was made anew or an older copy of the data, is looked at afterwards.
-func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes []string) (*Claim, error) {
+func (t *acquisition) create(ctx context.Context, crumb BreadCrumb, o Opening, ownZnodes []string) (*Claim, error) {
 	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: t.s.cfg.Node.Pid, Since: crumb.Since}
 	t.s.locks.add(t.paths)
-	if o.claims != nil && *o.claims != t.look.newest() {
+	if o.claims != nil && *o.claims != t.names.newest() {
 		return nil, t.again(ctx, errUnanswered)
 	}
-	name, gone := t.paths.newClaim(), t.look.Claims
+	name, gone := t.paths.newClaim(), t.names.Claims
 	ops := []any{
 		&zk.CreateRequest{Path: t.paths.Lock(), Data: encode(self), Acl: t.s.acl, Flags: zk.FlagEphemeral},
-		&zk.SetDataRequest{Path: t.paths.Dir(), Data: encode(self), Version: t.look.Folder.Version},
+		&zk.SetDataRequest{Path: t.paths.Dir(), Data: encode(self), Version: t.names.Folder.Version},
 	}
 	if o.clear {
 		crumb.Name = rand.Text()
 		ops = append(ops, &zk.CreateRequest{Path: t.paths.Crumb(), Data: encode(crumb), Acl: t.s.acl},
 			&zk.CreateRequest{Path: t.paths.record(crumb.Name), Acl: t.s.acl})
-		gone = slices.Concat(gone, t.look.Records)
+		gone = slices.Concat(gone, t.names.Records)
 	}
 	ops = append(ops, &zk.CreateRequest{Path: name, Acl: t.s.acl})
 	for _, path := range gone {
@@ -147,70 +155,70 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(), Version: o.intents.version})
 	}
 	results, failed, err := t.s.transact(InTurn(ctx), ops...)
-	t.unsure, t.tried = unknown(err), crumb
+	t.mayHoldLock, t.triedCrumb = unknown(err), crumb
 	_, named := errors.AsType[jute.Code](err)
 	switch {
-	case t.unsure && named: // the server itself failed
+	case t.mayHoldLock && named: // the server itself failed
 		return nil, fmt.Errorf("create the lock: %w", err)
-	case t.unsure:
+	case t.mayHoldLock:
 		return nil, t.again(ctx, err)
-	case errors.Is(err, zk.ErrNodeExists) && failed == 2: // a breadcrumb that we did not know of
+	case errors.Is(err, zk.ErrNodeExists) && failed == createCrumb: // there is one that we did not know of
 		o.clear = false
-		return t.create(ctx, crumb, o, stakes)
+		return t.create(ctx, crumb, o, ownZnodes)
 	case errors.Is(err, zk.ErrNodeExists): // another node was quicker, or the server that we read from has lost the lock
 		return nil, t.again(ctx, err)
-	case failed >= 1 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode)):
+	case failed > createLock && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode)):
 		// The next look, or the control's watch, shows why.
 		return nil, t.again(ctx, errUnanswered)
 	case err != nil:
 		t.s.locks.drop(t.paths.Service)
 		return nil, fmt.Errorf("create the lock: %w", err)
-	case len(results) != len(ops) || results[1].Stat == nil: // read it instead
+	case len(results) != len(ops) || results[changeFolder].Stat == nil: // read it instead
 		return nil, t.again(ctx, err)
 	}
-	t.denied = pacing{}
+	t.refusals = pacing{}
 	// All of a transaction has one zxid: that of the folder's change is the lock's czxid.
-	claim := t.claim(crumb, results[1].Stat.Mzxid, name, stakes)
+	claim := t.claim(crumb, results[changeFolder].Stat.Mzxid, name, ownZnodes)
 	if claim.Token < t.newest {
-		return nil, t.torn()
+		return nil, t.endTornSession()
 	}
 	t.newest = claim.Token
 	t.saw(claim.Token)
 	claim.found, claim.record = o.clear, crumb.Name
 	if !o.clear {
 		err = claim.reread(ctx)
-		t.unsure = err != nil
+		t.mayHoldLock = err != nil
 	}
-	if born(*results[1].Stat) != t.birth {
-		return nil, t.rebirth(ctx, claim, ErrDeleted)
+	if born(*results[changeFolder].Stat) != t.birth {
+		return nil, t.giveBackFor(ctx, claim, ErrDeleted)
 	}
 	if older := t.setBack(ctx); errors.Is(older, ErrOlder) { // so it did, and the last look is long ago
-		return nil, t.rebirth(ctx, claim, ErrOlder)
+		return nil, t.giveBackFor(ctx, claim, ErrOlder)
 	}
 	return claim, wrap("read the breadcrumb", err)
 }
 
 // again pauses after an attempt that failed with err.
-func (t *taking) again(ctx context.Context, err error) error {
-	return t.denied.wait(ctx, t.s.client, err)
+func (t *acquisition) again(ctx context.Context, err error) error {
+	return t.refusals.wait(ctx, t.s.client, err)
 }
 
-func (t *taking) claim(crumb BreadCrumb, token int64, name string, stakes []string) *Claim {
+func (t *acquisition) claim(crumb BreadCrumb, token int64, name string, ownZnodes []string) *Claim {
 	return &Claim{
-		Token: token, Since: time.Now(), Roll: newRoll(), czxid: token, name: name, left: t.left, s: t.s,
-		paths: t.paths, crumb: crumb, stakes: stakes,
+		Token: token, Since: time.Now(), Roll: newRoll(), czxid: token, name: name, lockEnd: t.lockEnd, s: t.s,
+		paths: t.paths, crumb: crumb, ownZnodes: ownZnodes,
 	}
 }
 
-// rebirth gives back a lock in another folder than the one of the candidate's beginning, or in an older copy of it. P1: the previous
+// giveBackFor gives back a lock in another folder than the one of the candidate's beginning, or in an older copy of it. P1: the previous
 // active's breadcrumb is gone, so only a delay can prove its death, and a new candidate waits that long.
-func (t *taking) rebirth(ctx context.Context, claim *Claim, why error) error {
+func (t *acquisition) giveBackFor(ctx context.Context, claim *Claim, why error) error {
 	err := claim.Release(ctx)
-	t.unsure = err != nil
+	t.mayHoldLock = err != nil
 	return errors.Join(why, err)
 }
 
-func (t *taking) torn() error {
+func (t *acquisition) endTornSession() error {
 	t.s.Expire(ErrTorn)
 	return ErrTorn
 }
@@ -221,7 +229,7 @@ func (t *taking) torn() error {
 // P1: so the name that its claim has made has to be there. By a bug (ZOOKEEPER-4712) a server may bring back a lock that was given
 // back long ago. Its deletion could hit a later lock, which has the same path and version, so we end the session, and that lock for good
 // with it. We do the same if hand-made changes of the service look like that.
-func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes []string) (*Claim, error) {
+func (t *acquisition) adopt(ctx context.Context, crumb BreadCrumb, lock view, ownZnodes []string) (*Claim, error) {
 	look, err := outcome(ctx, t.s.client, func() (Names, error) { return t.s.names(ctx, t.paths) })
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", t.paths.Dir(), err)
@@ -230,13 +238,13 @@ func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes 
 	if err != nil {
 		return nil, wrap("read the claim's name", err)
 	}
-	claim := t.claim(crumb, lock.stat.Czxid, name, stakes)
+	claim := t.claim(crumb, lock.stat.Czxid, name, ownZnodes)
 	if err := claim.reread(ctx); err != nil {
 		return nil, wrap("read the breadcrumb", err)
 	}
 	err = claim.verify(ctx)
 	if errors.Is(err, ErrLost) {
-		t.unsure = false
+		t.mayHoldLock = false
 		return nil, t.again(ctx, err)
 	}
 	if err != nil {
@@ -244,43 +252,43 @@ func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes 
 	}
 	switch {
 	case name == "" || t.newest > claim.Token:
-		return nil, t.torn()
+		return nil, t.endTornSession()
 	case born(look.Folder) != t.birth:
-		t.unsure = false
-		return nil, t.rebirth(ctx, claim, ErrDeleted)
+		t.mayHoldLock = false
+		return nil, t.giveBackFor(ctx, claim, ErrDeleted)
 	case claim.PreviousToken > claim.Token: // somebody has made the breadcrumb by hand
-		return nil, t.cede(ctx, claim)
+		return nil, t.giveUpLock(ctx, claim)
 	}
-	t.unsure = false
+	t.mayHoldLock = false
 	return claim, nil
 }
 
-// cede gives up a lock if another client has written to the service by hand, and our breadcrumb with it: as after a lost race, Wait finds
-// out what comes next. No program was started under that lock.
+// giveUpLock gives up a lock if another client has written to the service by hand, and our breadcrumb with it: as after a lost race, Wait
+// finds out what comes next. No program was started under that lock.
 //
 // P1: if the leader knows more claims than this server, the lock there is not ours. If it refuses again and again, they disagree.
-func (t *taking) cede(ctx context.Context, claim *Claim) error {
+func (t *acquisition) giveUpLock(ctx context.Context, claim *Claim) error {
 	t.s.log.Warn("another client has written to the service's znodes by hand: taking its lock again",
 		"service", t.paths.Service, "token", claim.Token)
 	_, err := t.s.multi(ctx, claim.surrender()...)
 	switch {
 	case err == nil:
-		t.unsure = false
+		t.mayHoldLock = false
 		t.s.locks.drop(t.paths.Service)
 	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode):
-		if !t.ceding.passes(err) {
-			return t.torn()
+		if !t.surrenders.passes(err) {
+			return t.endTornSession()
 		}
-		return t.ceding.wait(ctx, t.s.client, err)
+		return t.surrenders.wait(ctx, t.s.client, err)
 	case !unknown(err):
 		return fmt.Errorf("give the lock up: %w", err)
 	}
 	return t.again(ctx, err)
 }
 
-// disown gives back a lock after an unanswered attempt, if it is ours.
-func (t *taking) disown(ctx context.Context, stakes []string) error {
-	for t.unsure {
+// giveBackIfOurs gives back a lock after an unanswered attempt, if it is ours.
+func (t *acquisition) giveBackIfOurs(ctx context.Context, ownZnodes []string) error {
+	for t.mayHoldLock {
 		lock, err := outcome(ctx, t.s.client, func() (view, error) {
 			if err := t.s.sync(ctx, t.paths.Dir()); err != nil { // the unanswered request may not be seen yet
 				return view{}, err
@@ -291,16 +299,16 @@ func (t *taking) disown(ctx context.Context, stakes []string) error {
 			return wrap("read who holds the lock", err)
 		}
 		if !lock.exists || lock.stat.EphemeralOwner != t.s.ID() {
-			t.unsure = false
+			t.mayHoldLock = false
 			return nil
 		}
-		claim, err := t.adopt(ctx, t.tried, lock, stakes)
-		if (errors.Is(err, ErrDeleted) || errors.Is(err, ErrOlder)) && !t.unsure {
+		claim, err := t.adopt(ctx, t.triedCrumb, lock, ownZnodes)
+		if (errors.Is(err, ErrDeleted) || errors.Is(err, ErrOlder)) && !t.mayHoldLock {
 			return nil // the lock is given back
 		}
 		if err == nil && claim != nil {
 			err = claim.Release(ctx)
-			t.unsure = err != nil
+			t.mayHoldLock = err != nil
 		}
 		if err != nil {
 			return wrap("give a lock back", err)

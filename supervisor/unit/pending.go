@@ -20,39 +20,39 @@ import (
 // A oneshot may change the machine - an address, a mount - in a way that outlasts its process. We write down the command that undoes it
 // before the oneshot starts, so that the next supervisor can run it if this one is killed.
 
-// Debt is an undo command that still has to run.
-type Debt struct {
+// PendingUndo is an undo command that still has to run.
+type PendingUndo struct {
 	Name    string        `json:"name"`
 	Command []string      `json:"command"`
 	Timeout time.Duration `json:"timeout"`
 	Token   int64         `json:"token"`
 	Undone  []string      `json:"undone,omitempty"`  // says whether nothing is left to undo
-	Address *AddressDebt  `json:"address,omitempty"` // that the command removes
+	Address *AddressUndo  `json:"address,omitempty"` // that the command removes
 	Lasts   bool          `json:"survives_boot,omitempty"`
 }
 
-// debtFile is the file of debts of one service of one node.
-type debtFile struct {
+// undoFile is the file of pending undos of one service of one node.
+type undoFile struct {
 	Node    string `json:"node"`
 	Service string `json:"service"`
 	Root    string `json:"root"` // of the cluster in ZooKeeper
 	// Lasting is the newest term, by its token, whose effects may survive a boot, and Boot the one in which this was written. Then the file
 	// is kept where it survives one as well, and stays when nothing is owed: only so it is known that nothing is.
-	Lasting int64  `json:"lasting,omitempty"`
-	Boot    string `json:"boot,omitempty"`
-	Debts   []Debt `json:"debts"`
+	Lasting      int64         `json:"lasting,omitempty"`
+	Boot         string        `json:"boot,omitempty"`
+	PendingUndos []PendingUndo `json:"debts"`
 }
 
-// owed are the debts that are left in a boot.
-func (l debtFile) owed(boot string) []Debt {
+// pendingEffects are the pending undos that are left in a boot.
+func (l undoFile) pendingEffects(boot string) []PendingUndo {
 	if l.Boot == "" || l.Boot == boot {
-		return l.Debts
+		return l.PendingUndos
 	}
-	return slices.DeleteFunc(slices.Clone(l.Debts), func(d Debt) bool { return !d.Lasts })
+	return slices.DeleteFunc(slices.Clone(l.PendingUndos), func(d PendingUndo) bool { return !d.Lasts })
 }
 
-// debts are the commands that undo what oneshots did, the newest last.
-type debts struct {
+// pendingUndos are the commands that undo what oneshots did, the newest last.
+type pendingUndos struct {
 	node, service, root string
 	boot                string // this machine's
 	log                 hclog.Logger
@@ -60,7 +60,7 @@ type debts struct {
 	busy                chan struct{} // capacity 1: full while a goroutine undoes
 
 	mu      sync.Mutex // guards the fields below
-	all     []Debt
+	all     []PendingUndo
 	lasting int64  // as in the file
 	loaded  bool   // whether a previous supervisor's were read
 	unread  error  // why a previous supervisor's cannot be read
@@ -68,11 +68,11 @@ type debts struct {
 	fault   string // of the newest attempt to undo one; "": there was none, or it succeeded
 }
 
-// Indebted names the services with debts on a node, whether they are in its config or not.
-func Indebted(node, cluster string) (services []string) {
+// ServicesWithUndos names the services with pending undos on a node, whether they are in its config or not.
+func ServicesWithUndos(node, cluster string) (services []string) {
 	all, _ := noted("*." + cluster + ".undo") // the service that is in the config reports what cannot be read
 	for _, left := range all {
-		if left.Node == node && left.Service != "" && len(left.Debts) > 0 {
+		if left.Node == node && left.Service != "" && len(left.PendingUndos) > 0 {
 			services = append(services, left.Service)
 		}
 	}
@@ -90,31 +90,31 @@ type TermRef struct {
 // unknownEffects stands for those of a note that cannot be read.
 const unknownEffects = "unknown"
 
-// OwedOn names the effects that are not undone on this machine, in this boot now, whichever supervisor had them. P2: a note that cannot be
-// read is of something. And of what survives a boot only a note shows that nothing is left: none is no proof, as on a new disk.
-func OwedOn(t TermRef, boot string) []string {
-	all, broken := noted(debtsName(t.Node, t.Service) + ".*.undo")
+// PendingEffectsOn names the effects that are not undone on this machine, in this boot now, whichever supervisor had them. P2: a note that
+// cannot be read is of something. And of what survives a boot only a note shows that nothing is left: none is no proof, as on a new disk.
+func PendingEffectsOn(t TermRef, boot string) []string {
+	all, broken := noted(undosName(t.Node, t.Service) + ".*.undo")
 	if broken {
-		return append(t.owed(boot, all), unknownEffects)
+		return append(t.pendingEffects(boot, all), unknownEffects)
 	}
-	return t.owed(boot, all)
+	return t.pendingEffects(boot, all)
 }
 
-// Owed is OwedOn by a note's text.
-func (t TermRef) Owed(boot string, text []byte) []string {
-	var left debtFile
+// PendingEffects is PendingEffectsOn by a note's text.
+func (t TermRef) PendingEffects(boot string, text []byte) []string {
+	var left undoFile
 	_ = json.Unmarshal(text, &left) // nil: nothing
-	return t.owed(boot, []debtFile{left})
+	return t.pendingEffects(boot, []undoFile{left})
 }
 
-func (t TermRef) owed(boot string, all []debtFile) (names []string) {
+func (t TermRef) pendingEffects(boot string, all []undoFile) (names []string) {
 	settled := t.Boot == boot || len(t.Survive) == 0
 	for _, left := range all {
 		if left.Node != t.Node || left.Service != t.Service || t.Root != "" && left.Root != t.Root {
 			continue
 		}
 		settled = settled || left.Lasting == t.Token
-		for _, d := range left.owed(boot) {
+		for _, d := range left.pendingEffects(boot) {
 			names = append(names, d.Name)
 		}
 	}
@@ -124,16 +124,16 @@ func (t TermRef) owed(boot string, all []debtFile) (names []string) {
 	return names
 }
 
-// add notes a debt. P2: what a supervisor cannot find after this one is killed must not be done.
-func (d *debts) add(one Debt) error {
+// add notes a pending undo. P2: what a supervisor cannot find after this one is killed must not be done.
+func (d *pendingUndos) add(one PendingUndo) error {
 	was := d.lasts()
 	if one.Lasts { // last may have failed
 		d.keep(one.Token)
 	}
-	err := d.save(d.change(func(all []Debt) []Debt { return append(all, one) }))
+	err := d.save(d.change(func(all []PendingUndo) []PendingUndo { return append(all, one) }))
 	if err != nil {
 		d.keep(was)
-		before := d.change(func(all []Debt) []Debt { return all[:len(all)-1] })
+		before := d.change(func(all []PendingUndo) []PendingUndo { return all[:len(all)-1] })
 		_ = d.save(before) // else the note lists what was not done: it is undone in vain
 		return fmt.Errorf("cannot note how to undo it, for a supervisor that is started after this one is killed: %w", err)
 	}
@@ -141,33 +141,33 @@ func (d *debts) add(one Debt) error {
 }
 
 // keep has the note kept as that of a term whose effects may survive a boot.
-func (d *debts) keep(lasting int64) {
+func (d *pendingUndos) keep(lasting int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lasting = lasting
 }
 
-func (d *debts) change(f func(all []Debt) []Debt) []Debt {
+func (d *pendingUndos) change(f func(all []PendingUndo) []PendingUndo) []PendingUndo {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = f(d.all)
 	return slices.Clone(d.all)
 }
 
-// newest is the debt to undo first.
-func (d *debts) newest() (Debt, bool) {
+// newest is the pending undo to undo first.
+func (d *pendingUndos) newest() (PendingUndo, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.all) == 0 {
-		return Debt{}, false
+		return PendingUndo{}, false
 	}
 	return d.all[len(d.all)-1], true
 }
 
-// settle drops the newest.
-func (d *debts) settle() {
-	d.blame("")
-	if err := d.save(d.change(func(all []Debt) []Debt { return all[:len(all)-1] })); err != nil {
+// dropNewest drops the newest.
+func (d *pendingUndos) dropNewest() {
+	d.noteFault("")
+	if err := d.save(d.change(func(all []PendingUndo) []PendingUndo { return all[:len(all)-1] })); err != nil {
 		d.log.Warn("cannot save that a oneshot is undone: it is undone once more by the next supervisor",
 			"service", d.service, "error", err)
 		d.mu.Lock()
@@ -177,14 +177,14 @@ func (d *debts) settle() {
 }
 
 // drop drops the newest, if that is of a program which has done nothing.
-func (d *debts) drop(name string) {
+func (d *pendingUndos) drop(name string) {
 	if newest, owes := d.newest(); owes && newest.Name == name {
-		d.settle()
+		d.dropNewest()
 	}
 }
 
-// settled saves what settle could not. P6: others ask the file, and take what it lists for not undone.
-func (d *debts) settled() error {
+// saveDropped saves what dropNewest could not. P6: others ask the file, and take what it lists for not undone.
+func (d *pendingUndos) saveDropped() error {
 	d.mu.Lock()
 	unsaved := d.unsaved
 	d.mu.Unlock()
@@ -194,7 +194,7 @@ func (d *debts) settled() error {
 	err := d.save(d.list())
 	if err != nil {
 		err = fmt.Errorf("it is undone, and that cannot be noted: %w", err)
-		d.blame(err.Error())
+		d.noteFault(err.Error())
 		return err
 	}
 	d.mu.Lock()
@@ -203,29 +203,30 @@ func (d *debts) settled() error {
 	return nil
 }
 
-// blame notes why the newest is still there.
-func (d *debts) blame(fault string) {
+// noteFault notes why the newest is still there.
+func (d *pendingUndos) noteFault(fault string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fault = fault
 }
 
-// list returns all debts.
-func (d *debts) list() []Debt {
+// list returns all pending undos.
+func (d *pendingUndos) list() []PendingUndo {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.all)
 }
 
-// restore takes over a previous image's debts. Where there are none, the note is read: it may list what could not be noted as undone.
-func (d *debts) restore(all []Debt, lasting int64) {
+// restore takes over a previous image's pending undos. Where there are none, the note is read: it may list what could not be noted as
+// undone.
+func (d *pendingUndos) restore(all []PendingUndo, lasting int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all, d.lasting, d.loaded = all, lasting, len(all) > 0
 }
 
 // last has what the next term leaves noted where it survives a boot; token 0: nothing of it does. Nothing is owed.
-func (d *debts) last(token int64) error {
+func (d *pendingUndos) last(token int64) error {
 	was := d.lasts()
 	if was == token {
 		return nil
@@ -238,14 +239,14 @@ func (d *debts) last(token int64) error {
 	return err
 }
 
-func (d *debts) lasts() int64 {
+func (d *pendingUndos) lasts() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.lasting
 }
 
-// load reads, once, the debts of a supervisor of this node that was killed.
-func (d *debts) load() {
+// load reads, once, the pending undos of a supervisor of this node that was killed.
+func (d *pendingUndos) load() {
 	d.mu.Lock()
 	loaded := d.loaded
 	d.loaded = true
@@ -260,7 +261,7 @@ func (d *debts) load() {
 		d.unread = nil
 		return
 	}
-	var left debtFile
+	var left undoFile
 	if err == nil {
 		err = json.Unmarshal(data, &left)
 	}
@@ -278,11 +279,11 @@ func (d *debts) load() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unread = nil
-	d.all, d.lasting = left.owed(d.boot), left.Lasting
+	d.all, d.lasting = left.pendingEffects(d.boot), left.Lasting
 }
 
 // seen reports whether a file that cannot be read may be there: who may not look into its folder, or finds none, owes nothing.
-func (d *debts) seen(err error) bool {
+func (d *pendingUndos) seen(err error) bool {
 	if errors.Is(err, wait.ErrNoAnswer) {
 		return true
 	}
@@ -291,7 +292,7 @@ func (d *debts) seen(err error) bool {
 }
 
 // unreadable notes that it is not known what to undo, if the folder is ours: in another's anybody may have put anything.
-func (d *debts) unreadable(why error) {
+func (d *pendingUndos) unreadable(why error) {
 	if foreign(why) {
 		return
 	}
@@ -301,7 +302,7 @@ func (d *debts) unreadable(why error) {
 }
 
 // known reads the file again if it could not be read.
-func (d *debts) known() error {
+func (d *pendingUndos) known() error {
 	d.mu.Lock()
 	unread := d.unread
 	d.mu.Unlock()
@@ -319,16 +320,16 @@ func (d *debts) known() error {
 }
 
 // save writes the file.
-func (d *debts) save(all []Debt) error {
+func (d *pendingUndos) save(all []PendingUndo) error {
 	lasting := d.lasts()
 	if len(all) == 0 && lasting == 0 {
 		return d.store.Save(nil, false)
 	}
-	return debtFile{d.node, d.service, d.root, lasting, d.boot, all}.save(d.store)
+	return undoFile{d.node, d.service, d.root, lasting, d.boot, all}.save(d.store)
 }
 
 // lock keeps two goroutines from undoing at the same time: a term that lost its lease may still do so.
-func (d *debts) lock(ctx context.Context) (unlock func(), ok bool) {
+func (d *pendingUndos) lock(ctx context.Context) (unlock func(), ok bool) {
 	select {
 	case d.busy <- struct{}{}:
 		return func() { <-d.busy }, true
