@@ -93,7 +93,7 @@ func (t *stay) Parted(ctx context.Context, now role.State) {
 	t.candidacy.cand = nil
 	switch {
 	case v.Removed() && v.carried == nil: // else the session's end, or its next candidate, deletes all of it
-		t.leave(ctx, cand)
+		t.candidacy.leave(ctx, cand)
 		return
 	case handing(ctx):
 	case now.Place == role.Retrying && ctx.Err() == nil:
@@ -111,30 +111,30 @@ func (t *stay) Parted(ctx context.Context, now role.State) {
 
 // leave deletes all that a candidate of a removed service has in ZooKeeper. P6: however long that takes, because until the session ends
 // others would wait for a lock that may be ours, and for our place in the queue.
-func (t *stay) leave(ctx context.Context, cand *election.Candidate) {
-	leaving, enough := linger(ctx, t.s.Leave, proofPatience)
+func (c *candidacy) leave(ctx context.Context, cand *election.Candidate) {
+	leaving, enough := linger(ctx, c.s.Leave, proofPatience)
 	defer enough()
 	if err := cand.Leave(leaving); err != nil {
-		t.v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
+		c.v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
 	}
 }
 
 // leavePrevious does that for a candidate that ended before its service was removed: for an upgrade, or until the next try.
-func (t *stay) leavePrevious(ctx context.Context) {
-	previous := t.v.mem.place
-	t.v.mem.place = election.CarriedCandidate{}
-	if previous.Session == 0 || previous.Session != t.s.ID() { // else the end of its session has deleted all of it
+func (c *candidacy) leavePrevious(ctx context.Context) {
+	previous := c.v.mem.place
+	c.v.mem.place = election.CarriedCandidate{}
+	if previous.Session == 0 || previous.Session != c.s.ID() { // else the end of its session has deleted all of it
 		return
 	}
-	joining, enough := linger(ctx, t.s.Leave, proofPatience)
+	joining, enough := linger(ctx, c.s.Leave, proofPatience)
 	defer enough()
-	cand, _, err := t.s.NewCandidate(joining, t.v.name, t.v.conf.order())
+	cand, _, err := c.s.NewCandidate(joining, c.v.name, c.v.conf.order())
 	if err != nil {
-		t.v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
+		c.v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
 		return
 	}
 	cand.Inherit(previous)
-	t.leave(ctx, cand)
+	c.leave(ctx, cand)
 }
 
 // Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of the previous active, so only time proves that its lease has

@@ -112,7 +112,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	}
 	stands, token := here.said()
 	about := election.CopyReport{
-		Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Doubt: conf.Replicated.DoubtfulPositions(len(seen.Known)),
+		Address: conf.copyAddress(v.node.Self.Host), Stands: stands, Priority: conf.Priority, Doubt: conf.Replicated.DoubtfulPositions(len(seen.Known)),
 		Promoted: token, Role: string(here.Shown().Role),
 	}
 	about.Asks = here.asks()
@@ -301,6 +301,4 @@ func rulesOf(conf Conf, seen election.CopiesSeen) copies.Rules {
 }
 
 // copyAddress is how others reach this node's copy.
-func (v *Service) copyAddress(conf Conf) string {
-	return cmp.Or(conf.Replicated.Address, v.node.Self.Host)
-}
+func (c Conf) copyAddress(host string) string { return cmp.Or(c.Replicated.Address, host) }

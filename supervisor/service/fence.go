@@ -47,9 +47,9 @@ func (t *stay) Fence(ctx context.Context) role.Event {
 			v.breadcrumb.noteAlive(ctx, t.candidacy.cand, p.Tree, err)
 		}
 	}
-	v.runFenceHook(ctx, previous, token, fenced, err)
+	t.candidacy.runFenceHook(ctx, previous, token, fenced, err)
 	if err == nil {
-		err = v.alone(ctx)
+		err = t.candidacy.alone(ctx)
 	}
 	if err != nil {
 		return t.term.refusal(ctx, err)
@@ -138,8 +138,8 @@ func (t *term) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 	if err != nil {
 		return fencing.Outcome{}, err
 	}
-	until, unlisted := v.delay(&chain, p)
-	chain.Steps, chain.OnFailure = v.steps(p, chain.Grace)
+	until, unlisted := t.delay(&chain, p)
+	chain.Steps, chain.OnFailure = t.steps(p, chain.Grace)
 	if p.Node == "" && len(chain.Steps) > 0 { // a method that does not know the node proves nothing
 		chain.Steps = nil
 		if chain.OnFailure != fencing.Grace {
@@ -178,7 +178,7 @@ func (t *term) fenceOne(ctx context.Context) (fenced fencing.Outcome, err error)
 	case err != nil:
 		return fenced, err
 	}
-	t.until = v.boundAfter(fenced, until, token)
+	t.until = t.boundAfter(fenced, until, token)
 	if fenced.By != fencing.ByGrace {
 		return fenced, t.sitOut(ctx, nil)
 	}
@@ -195,15 +195,15 @@ func (t *term) silent(ctx context.Context) (bool, error) {
 }
 
 // delay has the chain wait as long as this node has promised not to start the service, too. unlisted is why no delay proves anything.
-func (v *Service) delay(chain *fencing.Chain, p *election.BreadCrumb) (until time.Duration, unlisted error) {
-	self := v.node.Self
-	until, unlisted = v.node.Promises.Binding(v.name, election.Peer{Node: self.Node, Machine: self.Machine, Agent: v.view.agent}, p)
+func (c *candidacy) delay(chain *fencing.Chain, p *election.BreadCrumb) (until time.Duration, unlisted error) {
+	self := c.v.node.Self
+	until, unlisted = c.v.node.Promises.Binding(c.v.name, election.Peer{Node: self.Node, Machine: self.Machine, Agent: c.v.view.agent}, p)
 	if err := undelayed(p); err != nil {
 		unlisted = err
 	}
 	chain.NoDelay = unlisted != nil
 	if !chain.NoDelay {
-		chain.Grace = max(chain.Grace, until-v.node.Machine.Now())
+		chain.Grace = max(chain.Grace, until-c.v.node.Machine.Now())
 	}
 	return until, unlisted
 }
@@ -224,18 +224,18 @@ func (v *Service) mayOutlast(of *election.BreadCrumb) bool {
 }
 
 // boundAfter is until when a promise forbids a start. A proof makes the promise to that term needless, and no other.
-func (v *Service) boundAfter(fenced fencing.Outcome, until time.Duration, token int64) time.Duration {
+func (c *candidacy) boundAfter(fenced fencing.Outcome, until time.Duration, token int64) time.Duration {
 	if fenced.By == fencing.ByGrace {
 		return until
 	}
-	return v.node.Promises.BoundBesides(v.name, token)
+	return c.v.node.Promises.BoundBesides(c.v.name, token)
 }
 
 // steps are the fencing methods of a service. Without configured ones, it asks the agent while the grace delay lasts.
-func (v *Service) steps(previous *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
-	ask := v.node.AskAgent
-	if len(v.conf.Fence) > 0 || ask == nil || previous.Agent == "" {
-		return v.conf.Fence, fencing.OnFailure(v.conf.Fencing.OnFailure)
+func (c *candidacy) steps(previous *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
+	ask := c.v.node.AskAgent
+	if len(c.v.conf.Fence) > 0 || ask == nil || previous.Agent == "" {
+		return c.v.conf.Fence, fencing.OnFailure(c.v.conf.Fencing.OnFailure)
 	}
 	return []fencing.Step{{Method: agent.Method{Keys: ask.Keys, Dial: ask.Dial}, Timeout: max(grace, askAtLeast)}}, fencing.Grace
 }
@@ -290,7 +290,7 @@ func (t *term) refusal(ctx context.Context, err error) role.Event {
 }
 
 // runFenceHook tells the hook the outcome.
-func (v *Service) runFenceHook(ctx context.Context, previous *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
+func (c *candidacy) runFenceHook(ctx context.Context, previous *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
 	if previous == nil || ctx.Err() != nil || errors.Is(err, election.ErrLost) || errors.Is(err, errPaused) {
 		return
 	}
@@ -298,7 +298,7 @@ func (v *Service) runFenceHook(ctx context.Context, previous *election.BreadCrum
 	if err != nil {
 		result = "refused"
 	}
-	v.runHook(ctx, "on_fence", v.conf.Hooks.OnFence, "",
+	c.v.runHook(ctx, "on_fence", c.v.conf.Hooks.OnFence, "",
 		"UNDERSTUDY_FENCED_NODE="+previous.Node, "UNDERSTUDY_FENCED_HOST="+previous.Host,
 		"UNDERSTUDY_FENCED_TOKEN="+strconv.FormatInt(token, 10),
 		"UNDERSTUDY_FENCED_BY="+by.By, "UNDERSTUDY_FENCED_RESULT="+result, "UNDERSTUDY_FENCED_ATTEMPTS="+by.Told())
@@ -320,10 +320,10 @@ var errLeftHere = errors.New("processes of the service that a previous superviso
 
 // alone is the last look at this machine: since the service became a candidate, another supervisor here may have ended, and another
 // node may have been active after that. P1.
-func (v *Service) alone(ctx context.Context) error {
+func (c *candidacy) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endFirst)
 	defer cancel()
-	if l := v.node.Guard().Leftover(ctx, v.name, nil); l != nil {
+	if l := c.v.node.Guard().Leftover(ctx, c.v.name, nil); l != nil {
 		return fmt.Errorf("%w: %v", errLeftHere, l)
 	}
 	return nil

@@ -39,7 +39,7 @@ func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
 		"none has none": {crumb: &election.BreadCrumb{}},
 	} {
 		v := made(t, c.conf, func(n *LocalNode) { n.AskAgent = c.ask })
-		steps, _ := v.steps(c.crumb, c.grace)
+		steps, _ := (&candidacy{v: v}).steps(c.crumb, c.grace)
 		got, limit := "", time.Duration(0)
 		if len(steps) > 0 {
 			got, limit = steps[0].Method.Name(), steps[0].Timeout
@@ -119,7 +119,7 @@ func TestNoDelayIsAProofForWhoWasNeverAsked(t *testing.T) {
 				c.grace = 4 * time.Second
 			}
 			chain := fencing.Chain{Grace: 2 * time.Second}
-			if _, err := v.delay(&chain, c.crumb); chain.NoDelay != c.no || (err != nil) != c.no || chain.Grace != c.grace {
+			if _, err := (&candidacy{v: v}).delay(&chain, c.crumb); chain.NoDelay != c.no || (err != nil) != c.no || chain.Grace != c.grace {
 				t.Errorf("%s: no delay %v (%v), grace %v", name, chain.NoDelay, err, chain.Grace)
 			}
 		})
@@ -135,7 +135,7 @@ func TestAProofEndsOnePromise(t *testing.T) {
 		}
 	}
 	for by, want := range map[string]time.Duration{fencing.ByGrace: 7 * time.Second, "agent": time.Hour + 5*time.Second} {
-		if got := v.boundAfter(fencing.Outcome{By: by}, 7*time.Second, 41); got != want {
+		if got := (&candidacy{v: v}).boundAfter(fencing.Outcome{By: by}, 7*time.Second, 41); got != want {
 			t.Errorf("%s: bound until %v, want %v", by, got, want)
 		}
 	}
@@ -196,12 +196,12 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 		n.Guard = func() host.Guard { return haunted{left: func() *box.Leftover { return l }} }
 	})
 	stay := v.testStay(t.Context(), Session{}, nil)
-	err := v.alone(t.Context())
+	err := (&candidacy{v: v}).alone(t.Context())
 	if e := stay.term.refusal(t.Context(), err); e != (role.Event{Kind: role.PreviousAlive}) || v.mem.lastTerm.failure == "" { // it does not rest until that is settled
 		t.Errorf("%v: %+v, %q", err, e, v.mem.lastTerm.failure)
 	}
 	l = nil
-	if err := v.alone(t.Context()); err != nil {
+	if err := (&candidacy{v: v}).alone(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
 )
 
 const (
@@ -158,8 +159,8 @@ func (o *leftovers) reportLeftovers(ctx context.Context, err error) {
 	}
 }
 
-// reportOwed reports in status and breadcrumb what is not undone.
-func (o *leftovers) reportOwed(ctx context.Context) {
+// reportPending reports in status and breadcrumb what is not undone.
+func (o *leftovers) reportPending(ctx context.Context) {
 	v := o.v
 	v.view.announce()
 	saying, cancel := context.WithTimeout(ctx, 2*writePatience)
@@ -173,6 +174,23 @@ func (o *leftovers) reportOwed(ctx context.Context) {
 	if err := o.cand.Members.Announce(saying, v.view.member()); err != nil {
 		v.log.Debug("cannot announce", "error", err)
 	}
+}
+
+// undo reports whether all is undone. Until then this node is no candidate for this service.
+func (o *leftovers) undo(ctx context.Context) bool {
+	v := o.v
+	session, enough := linger(ctx, o.s.Leave, 0)
+	defer enough()
+	undo := func(ctx context.Context) bool {
+		report := func() { o.reportPending(session) }
+		undone := v.unit.UndoAll(ctx, unit.Leaving{}, report)
+		return undone && v.unit.UndoAll(ctx, unit.Leaving{}, report) // again: it notes what could not be noted
+	}
+	done := undo(ctx)
+	if !done && v.Removed() && !handing(ctx) { // its namesake begins after it
+		done = undo(session)
+	}
+	return done
 }
 
 // settleLeftovers runs the undos that are still due after the death, and ends the waiting of others.

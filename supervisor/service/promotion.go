@@ -74,7 +74,7 @@ func (p *promotion) takeCopy(ctx context.Context, t *term) role.Event {
 // recordPromotion notes the promotion, and which copies acknowledge what the primary writes.
 func (p *promotion) recordPromotion(ctx context.Context, t *term) error {
 	live := len(t.v.conf.Replicated.Copies) > 0
-	now, err := t.claim.Promotes(ctx, t.v.copyAddress(t.v.conf), live)
+	now, err := t.claim.Promotes(ctx, t.v.conf.copyAddress(t.v.node.Self.Host), live)
 	if live {
 		p.counted = besides(now.Live, t.v.node.Self.Node)
 	}

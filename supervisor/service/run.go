@@ -96,8 +96,8 @@ func (t *term) runConfig(adopt *unit.CarriedRun, stdin *os.File) unit.RunConfig 
 // list makes the breadcrumb list the effects of the next run: P5. As a
 // rule the claim has done so. It reports false if the term ends before.
 func (t *term) list(ctx context.Context) bool {
-	effects := t.v.effects()
-	if t.run.unnoted = t.v.noteLasting(effects); t.run.unnoted != nil {
+	effects := effectsOf(t.v.conf.Service)
+	if t.run.unnoted = t.noteLasting(effects); t.run.unnoted != nil {
 		return true // P6: nothing is started, and after a boot no note would show that nothing is left
 	}
 	for !t.listed.Lists(effects) {
@@ -113,17 +113,17 @@ func (t *term) list(ctx context.Context) bool {
 }
 
 // noteLasting prepares the note of what survives a boot. P2: what the breadcrumb says of it is answered from there.
-func (v *Service) noteLasting(effects election.Effects) error {
+func (t *term) noteLasting(effects election.Effects) error {
 	lasting := int64(0)
 	if len(effects.Survive) > 0 {
-		lasting = v.mem.lastTerm.token
+		lasting = t.v.mem.lastTerm.token
 	}
-	err := v.unit.Last(lasting)
+	err := t.v.unit.Last(lasting)
 	switch {
 	case err != nil && lasting != 0:
 		return fmt.Errorf("cannot note what survives a boot of this host: %w", err)
 	case err != nil:
-		v.log.Debug("cannot note yet that nothing survives a boot", "error", err) // the next note says so
+		t.v.log.Debug("cannot note yet that nothing survives a boot", "error", err) // the next note says so
 	}
 	return nil
 }

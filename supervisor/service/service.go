@@ -173,7 +173,7 @@ func (v *Service) Serve(ctx context.Context, s Session) error {
 		v.copy.part()
 	}
 	if v.Removed() && v.carried == nil && !v.state.TreeUnproved && !handing(ctx) {
-		t.leavePrevious(ctx)
+		t.candidacy.leavePrevious(ctx)
 		v.copy.leave(s)
 	}
 	// This session need not stay open for a previous session's tree.
@@ -183,9 +183,7 @@ func (v *Service) Serve(ctx context.Context, s Session) error {
 	return nil
 }
 
-// effects are what the programs may leave beside processes, by the config in force.
-func (v *Service) effects() election.Effects { return effectsOf(v.conf.Service) }
-
+// effectsOf are what a service's programs may leave beside processes.
 func effectsOf(conf config.Service) election.Effects {
 	e := unit.EffectsOf(conf)
 	effects := election.Effects{Names: e.Names, UndoMs: e.Undoing.Milliseconds(), NeedProof: e.NeedProof, Survive: e.Survive}

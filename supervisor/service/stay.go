@@ -8,7 +8,6 @@ import (
 	"understudy/election"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/service/role"
-	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
 
@@ -109,7 +108,8 @@ func (t *stay) UndoOld(ctx context.Context) role.Event {
 	v := t.v
 	v.unit.StopUndo()
 	v.unit.LoadUndos()
-	done := t.undoOld(ctx)
+	t.leftovers = leftovers{v: v, s: t.s}
+	done := t.leftovers.undo(ctx)
 	if !done && !handing(ctx) { // the next stay ends that
 		v.unit.StartUndo(context.WithoutCancel(ctx))
 	}
@@ -124,24 +124,6 @@ func (t *stay) UndoOld(ctx context.Context) role.Event {
 		v.runHook(ctx, "on_standby", v.conf.Hooks.OnStandby, "supervisor started")
 	}
 	return role.Event{Kind: role.Undone}
-}
-
-// undoOld reports whether all is undone. Until then this node is no candidate for this service.
-func (t *stay) undoOld(ctx context.Context) bool {
-	v := t.v
-	session, enough := linger(ctx, t.s.Leave, 0)
-	defer enough()
-	t.leftovers = leftovers{v: v, s: t.s}
-	undo := func(ctx context.Context) bool {
-		report := func() { t.leftovers.reportOwed(session) }
-		undone := v.unit.UndoAll(ctx, unit.Leaving{}, report)
-		return undone && v.unit.UndoAll(ctx, unit.Leaving{}, report) // again: it notes what could not be noted
-	}
-	done := undo(ctx)
-	if !done && v.Removed() && !handing(ctx) { // its namesake begins after it
-		done = undo(session)
-	}
-	return done
 }
 
 // Join makes this node a candidate.
