@@ -27,10 +27,9 @@ func (s *machineCheck) program(p path, process Process) {
 	if !s.dangers && !known(g.User, user.Lookup) {
 		s.warn(p.key("user"), "there is no "+quoted(g.User))
 	}
-	if _, err := user.LookupId(g.User); !s.dangers {
-		if _, unknown := errors.AsType[user.UnknownUserIdError](err); unknown {
-			s.warn(p.key("user"), "no user has the number "+g.User+", so HOME is /")
-		}
+	_, missing := user.LookupId(g.User)
+	if _, unknown := errors.AsType[user.UnknownUserIdError](missing); unknown && !s.dangers {
+		s.warn(p.key("user"), "no user has the number "+g.User+", so HOME is /")
 	}
 	if !s.dangers && !known(g.Group, user.LookupGroup) {
 		s.warn(p.key("group"), "there is no "+quoted(g.Group))
