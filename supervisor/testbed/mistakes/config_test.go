@@ -46,7 +46,7 @@ func TestConfigs(t *testing.T) {
 		{"no services", here + "services:\n", 0, "warning: there are no services: nothing runs with this file, and a supervisor that has services keeps its previous config"},
 		{"an empty mapping of services", here + "services: {}\n", 0, "warning: there are no services: nothing runs with this file"},
 		{"no such program", here + "services: {a: {command: [/no/such]}}\n", 0, `warning: %s:2:25: services.a.command: "/no/such": no such file or directory (on this machine)`},
-		{"a program without the right to execute", here + "services: {a: {command: [/etc/passwd]}}\n", 0, `services.a.command: "/etc/passwd": permission denied: chmod +x /etc/passwd (on this machine)`},
+		{"a program without the right to execute", here + "services: {a: {command: [/etc/passwd]}}\n", 0, `services.a.command: "/etc/passwd": permission denied: it is not executable (chmod +x makes it so) (on this machine)`},
 		{"no such user", service("user: nosuch"), 0, `services.a.user: there is no "nosuch" (on this machine)`},
 		{"no such folder", service("working_dir: /no/such"), 0, `services.a.working_dir: "/no/such": no such file or directory (on this machine)`},
 		{"no such env file", service("env_file: /no/such"), 0, "services.a.env_file: /no/such: cannot be read: no such file or directory (on this machine)"},

@@ -43,7 +43,7 @@ func TestPrograms(t *testing.T) {
 	}{
 		{"no-binary", "command: [/no/such]", down, []string{"it could not start here: /no/such: no such file or directory.", "DOWN: no node can run it now."}, []string{"[WARN]", "/no/such: no such file or directory"}},
 		{"folder", "command: [/etc]", down, []string{"it could not start here: /etc: is a directory."}, []string{"[WARN]", "/etc: is a directory"}},
-		{"no-right", "command: [/etc/passwd]", down, []string{"it could not start here: /etc/passwd: permission denied."}, []string{"[WARN]", "/etc/passwd: permission denied"}},
+		{"no-right", "command: [/etc/passwd]", down, []string{"it could not start here: /etc/passwd: permission denied: it is not executable (chmod +x makes it so)."}, []string{"[WARN]", "/etc/passwd: permission denied"}},
 		{"no-user", "command: [sleep, '99'], user: nosuch", down, []string{"it could not start here: there is no user nosuch."}, []string{"[WARN]", "there is no user nosuch"}},
 		{"no-folder", "command: [sleep, '99'], working_dir: /no/such", down, []string{"working_dir /no/such: no such file or directory."}, []string{"[WARN]", "working_dir /no/such"}},
 		{"no-env", "command: [sleep, '99'], env_file: /no/such", down, []string{"env_file /no/such: no such file or directory."}, []string{"[WARN]", "env_file /no/such"}},
