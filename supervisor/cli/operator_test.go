@@ -95,6 +95,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"status --server " + zk, 2, `unknown flag: --server (did you mean "--zk"?)`},
 		{"status --output json --zk " + zk, 2, `(did you mean "--json"?)`},
 		{"status --zk a;b", 2, `--zk: "a;b": commas separate servers`},
+		{"switchover db --from db-1", 2, "unknown flag: --from: switchover has --config, --dry-run, --first, --force, --json, --root, --timeout, --to, --zk"},
 		{"cordon db-1", 2, `unknown command "cordon" (did you mean "drain"?)`},
 		{"enable db", 2, `unknown command "enable" (did you mean "start"?)`},
 		{"drain db-1 --root /wrong --zk " + zk, 1, "nothing of Understudy is below /wrong on " + zk + " (is --root right?)"},

@@ -182,11 +182,16 @@ func nearFlag(cmd *cobra.Command, err error) string {
 	}
 	var all []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
+		if !f.Hidden && f.Name != "help" {
 			all = append(all, "--"+f.Name)
 		}
 	})
-	return config.DidYouMean("--"+name, all)
+	const few = 10
+	hint := config.DidYouMean("--"+name, all)
+	if hint == "" && len(all) <= few {
+		hint = ": " + cmd.Name() + " has " + strings.Join(all, ", ")
+	}
+	return hint
 }
 
 // fold breaks the texts of a command, and of those below it, into lines that any terminal holds.

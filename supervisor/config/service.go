@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -158,17 +160,19 @@ func (w written) checkProgram(p place) {
 func (w written) checkAlone(p place, taken map[string]string) {
 	apart := p.on != "" || w.Spread != "" || !w.Eligible || p.key("nodes").given()
 	each := func(p place, g Program) {
+		host, _, _ := strings.Cut(strings.TrimPrefix(g.Ready.HTTP, "http://"), "/")
+		answers := cmp.Or(g.Ready.TCP, host)
 		if apart {
-			g.Ready.TCP = ""
+			answers = ""
 		}
 		if other := taken[g.Log.File]; other != "" {
 			p.key("log").key("file").fault("%s is the log of %s already: each process needs one of its own", quoted(g.Log.File), other)
 		}
-		if other := taken[g.Ready.TCP]; other != "" {
-			p.key("ready").key("tcp").warn("%s is that of %s, too: if both run on one node, either is ready once one of them answers",
-				g.Ready.TCP, other)
+		if other := taken[answers]; other != "" {
+			p.key("ready").key(g.Ready.Way()).warn("%s is that of %s, too: if both run on one node, either is ready once one of them answers",
+				answers, other)
 		}
-		for _, name := range []string{g.Log.File, g.Ready.TCP} {
+		for _, name := range []string{g.Log.File, answers} {
 			if name != "" && taken[name] == "" {
 				taken[name] = p.keys[0].String()
 			}

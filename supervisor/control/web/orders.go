@@ -117,7 +117,7 @@ func parseRequest(kind, order string, body io.Reader) (request, error) {
 		}
 	}
 	if err != nil {
-		why := err.Error()
+		why := strings.Replace(err.Error(), "json: unknown field", "unknown key", 1)
 		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
 			why = "this is not JSON"
 		}

@@ -30,7 +30,7 @@ func TestWhoShowsTheTokenMayPauseAndResume(t *testing.T) {
 			{pauseDB, strings.Repeat("x", largestBody+1), 400, "", ""},
 			{"/api/v1/services/x/pause", ``, 404, "", ""},
 			{"/api/v1/services/db/explode", ``, 404, "explode", ""},
-			{pauseDB, `{"why": "new disks"}`, 400, "unknown field", ""},
+			{pauseDB, `{"why": "new disks"}`, 400, "unknown key", ""},
 			{pauseDB, `{} {}`, 400, "JSON", ""},
 			{pauseDB, `{"to": "b"}`, 400, "only a switchover", ""},
 			{pauseDB, `{"reason": "` + strings.Repeat("x", 1001) + `"}`, 400, "reason is 1001 bytes long: at most 1000 are allowed", ""},

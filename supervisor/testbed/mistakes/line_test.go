@@ -122,6 +122,7 @@ func TestCommandLines(t *testing.T) {
 		{"no token", post, order, "", "", 401, "a token is needed: Authorization: Bearer TOKEN"},
 		{"a wrong token", post, order, "Bearer wrong", "", 401, "wrong token"},
 		{"a form instead of JSON", post, order, token, "to=h9", 400, "the body must be a JSON object such as {"},
+		{"an unknown key", post, order, token, `{"target": "n2"}`, 400, `unknown key "target"`},
 		{"an unknown node", post, order, token, `{"to": "h9"}`, 404, `no node "h9"; there is: n1, n2`},
 		{"an unknown order", post, "/api/v1/services/a/nosuch", token, "{}", 404, "nosuch"},
 		{"an unknown service", http.MethodGet, "/active/nosuch", "", "", 404, `no service "nosuch" on this node`},
