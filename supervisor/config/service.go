@@ -160,7 +160,8 @@ func (w written) checkProgram(p place) {
 func (w written) checkAlone(p place, taken map[string]string) {
 	apart := p.on != "" || w.Spread != "" || !w.Eligible || p.key("nodes").given()
 	each := func(p place, g Program) {
-		host, _, _ := strings.Cut(strings.TrimPrefix(g.Ready.HTTP, "http://"), "/")
+		_, rest, _ := strings.Cut(g.Ready.HTTP, "://")
+		host, _, _ := strings.Cut(rest, "/")
 		answers := cmp.Or(g.Ready.TCP, host)
 		if apart {
 			answers = ""
@@ -169,8 +170,8 @@ func (w written) checkAlone(p place, taken map[string]string) {
 			p.key("log").key("file").fault("%s is the log of %s already: each process needs one of its own", quoted(g.Log.File), other)
 		}
 		if other := taken[answers]; other != "" {
-			p.key("ready").key(g.Ready.Way()).warn("%s is that of %s, too: if both run on one node, either is ready once one of them answers",
-				answers, other)
+			p.key("ready").key(g.Ready.Way()).warn(
+				"%s is that of %s, too: if both run on one node, either is ready once one of them answers", answers, other)
 		}
 		for _, name := range []string{g.Log.File, answers} {
 			if name != "" && taken[name] == "" {

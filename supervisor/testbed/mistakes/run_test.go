@@ -80,6 +80,10 @@ func TestPrograms(t *testing.T) {
 			"crash", `command: [sh, -c, "kill -SEGV $$"], restart: {delay: 1m, max_delay: 1m, within: 1h}`, failing,
 			[]string{"n1 is unhealthy, the program ended: killed by SIGSEGV (failure 1 of 5, starts again after 1m0s)."}, []string{"[WARN]", "program crashed", "SIGSEGV", `failure="1 of 5"`},
 		},
+		{
+			"squatted", "command: [sleep, '99'], ready: {tcp: '" + server + "'}", 7, []string{"n1 active", "ok"},
+			[]string{"[WARN]", "another program answers in place of this one", "address=" + server},
+		},
 		{"well", "command: [sleep, '99']", 7, []string{"n1 active", "ok"}, nil},
 	}
 	taken, agents := listens(t, ""), listens(t, "")
