@@ -125,8 +125,12 @@ func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 			copied := w.zk.Backup()
 			try(mine.Release(ctx))
 			over, held := make(chan struct{}), make(chan struct{})
+			var lost int64
 			active := w.open("active", func(ctx context.Context, s *Session) error {
-				_, _, err := claim(ctx, s, Queue)
+				_, c, err := claim(ctx, s, Queue)
+				if c != nil {
+					lost = c.Token
+				}
 				close(held)
 				<-over
 				return err
@@ -148,6 +152,9 @@ func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 			}
 			if n, err := s.SetBacks(ctx); n != 1 || err != nil {
 				w.Errorf("set back %d times: %v", n, err)
+			}
+			if _, again := claimed(ctx, s, Queue); again.Token <= lost { // P1: a new candidate gives the lock of the copy back first
+				w.Errorf("taken with the token %d after %d", again.Token, lost)
 			}
 			close(over)
 			_ = active() // its session is gone

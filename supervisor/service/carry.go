@@ -245,9 +245,7 @@ func (v *Service) ResumeCopy() {
 // Remember restores a record in a new service.
 func (v *Service) Remember(r CarriedService) {
 	m := &v.mem
-	if !r.Fresh { // P2: else the note of these pending undos may not have been read yet
-		v.unit.Restore(r.PendingUndos, r.Lasting)
-	}
+	v.unit.Restore(r.PendingUndos, r.Lasting)
 	v.state = r.State
 	v.carried = r.Term
 	m.begun, m.birth, m.known, m.place = !r.Fresh, r.Birth, r.Known, r.Place

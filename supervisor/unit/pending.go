@@ -222,7 +222,7 @@ func (d *pendingUndos) list() []PendingUndo {
 func (d *pendingUndos) restore(all []PendingUndo, lasting int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.all, d.lasting, d.loaded = all, lasting, len(all) > 0
+	d.all, d.lasting, d.loaded = all, lasting, len(all) > 0 // P2: an image that carries none may not have read the note
 }
 
 // last has what the next term leaves noted where it survives a boot; token 0: nothing of it does. Nothing is owed.
