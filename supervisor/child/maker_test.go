@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/testbed/must"
 )
@@ -135,4 +136,18 @@ func TestTreesInPidNamespacesAreDeadOnceTheirInitsAre(t *testing.T) {
 	if err := endAllSoon(t, m); !errors.Is(err, box.ErrElsewhere) {
 		t.Errorf("users mean something else: %v", err)
 	}
+}
+
+// P2: that nothing is at the path of a cgroup proves nothing as long as the kernel has the cgroup.
+func TestAMissingPathIsNoCgroupThatWasRemoved(t *testing.T) {
+	need.These(t, box.KindCgroup)
+	tree := planted(t, guarded(t, box.KindCgroup))
+	_, r := started(t, tree, "echo ready; exec sleep 1000")
+	await(t, r, "ready")
+	path := tree.cgroup.Path
+	tree.cgroup.Path += ".gone"
+	if err := tree.cgroup.Remove(); !errors.Is(err, box.ErrUnproved) {
+		t.Errorf("removed: %v", err)
+	}
+	tree.cgroup.Path = path
 }

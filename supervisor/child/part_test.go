@@ -373,3 +373,25 @@ func TestAStartGivenUpLeavesNothing(t *testing.T) {
 		}
 	})
 }
+
+// P2: a kill that has no time to prove a death has ordered it, also while another one is at it.
+func TestAKillWithoutTimeOrdersTheDeath(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		tree := planted(t, guarded(t, kind))
+		p, r := started(t, tree, "echo ready; exec sleep 1000")
+		await(t, r, "ready")
+		p.part.killing <- struct{}{}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if err := p.Kill(ended); !errors.Is(err, box.ErrUnproved) {
+			t.Errorf("killed: %v", err)
+		}
+		select {
+		case <-p.Done():
+		case <-time.After(patience):
+			t.Error("it lives")
+		}
+		<-p.part.killing
+		must.OK(t, p.Kill(t.Context()))
+	})
+}

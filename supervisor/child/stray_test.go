@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/testbed/must"
 )
@@ -204,5 +206,29 @@ func TestAStrayIsHeldOnceAndAsLongAsItLives(t *testing.T) {
 	}
 	if err := caughtUp(t.Context(), tree.guard); err != nil { // the guardians have nothing against it
 		t.Error(err)
+	}
+}
+
+// P2: what is found elsewhere once the tree's death is proved is no part of it any more, and does not stay.
+func TestAStrayThatIsFoundAfterTheProofIsKilled(t *testing.T) {
+	need.These(t, box.KindCgroup)
+	tree := planted(t, guarded(t, box.KindCgroup))
+	cmd := exec.Command("sleep", "1000")
+	must.OK(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	s, err := box.StatOf(cmd.Process.Pid)
+	must.OK(t, err)
+	one, err := box.HoldFirst(s.Pid, s.Start)
+	must.OK(t, err)
+	must.OK(t, tree.End(t.Context()))
+	if p := tree.follow(one); len(tree.parts) != 0 || !p.over {
+		t.Errorf("it is one of %d parts", len(tree.parts))
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("it lives")
 	}
 }
