@@ -153,7 +153,8 @@ func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 			if n, err := s.SetBacks(ctx); n != 1 || err != nil {
 				w.Errorf("set back %d times: %v", n, err)
 			}
-			if _, again := claimed(ctx, s, Queue); again.Token <= lost { // P1: a new candidate gives the lock of the copy back first
+			// P1: a new candidate gives the lock of the copy back first.
+			if _, again := claimed(ctx, s, Queue); again.Token <= lost {
 				w.Errorf("taken with the token %d after %d", again.Token, lost)
 			}
 			close(over)

@@ -83,7 +83,7 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 		HidePrimary: host(func(f Fault, n *node) (func(), bool) {
 			return ne.copies.hide(ne.serviceOf(f), n, 1+f.N/8%ne.plan.Nodes), true
 		}),
-		BadNotes: host(hf.failDisk), NamesAway: host(hf.loseNames),
+		BadNotes: host(hf.failDisk), NamesAway: host(hf.loseNames), AgentLies: host(hf.lie), LoseDevice: host(hf.loseDevice),
 		BadUndo: host(func(f Fault, _ *node) (func(), bool) { return ps.failUndo(f) }),
 
 		// supervisors and guardians

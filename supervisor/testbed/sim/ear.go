@@ -166,6 +166,10 @@ func (i *incarnation) call(ctx context.Context, node string) (net.Conn, error) {
 func (w *world) knock(n *node, c net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if n.liar != nil && n.host.on {
+		n.liar.take(c)
+		return true
+	}
 	return n.ear.held() && n.ear.take(c.(*conn))
 }
 

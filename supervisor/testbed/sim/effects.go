@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/fencing"
+	"understudy/supervisor/config"
 	"understudy/supervisor/unit"
 )
 
@@ -89,7 +90,8 @@ type effect struct {
 	token   int64
 	struck  bool // an operator has removed lock or breadcrumb
 	by      *incarnation
-	tried   time.Time // when an undo of it began last
+	tried   time.Time // when an undo of it began last that was not interrupted
+	cut     time.Time // when the newest was
 }
 
 func (e *effect) String() string {
@@ -110,7 +112,7 @@ func newEffectsView(c *checker) effectsView {
 
 // started notes what a process does beside itself: at once, though it may fail later.
 func (v *effectsView) started(p *proc) {
-	if p.program != effectProgram {
+	if p.program != effectProgram || p.nature.code == config.ExitUnfit { // then nothing is done
 		return
 	}
 	e := &effect{effectKey: effectKey{p.tree.node, p.tree.service}, tree: p.tree.id, session: p.tree.session, token: p.token, by: v.w.nodes[v.w.indexOf(p.tree.node)].inc}
@@ -154,7 +156,9 @@ func (v *effectsView) untold(e *effect) bool {
 // neglected reports whether the supervisor that has done something could undo it since its programs are dead, and has not begun to.
 func (v *effectsView) neglected(e *effect) bool {
 	n, died := v.w.nodes[v.w.indexOf(e.node)], v.services[e.service].died[e.token]
-	if now := time.Now(); died.by.IsZero() || now.Sub(died.by) < time.Second || n.woke(died.after, now) || n.hungBetween(e.tried, now) {
+	now := time.Now()
+	soon := died.by.IsZero() || now.Sub(died.by) < time.Second || now.Sub(e.cut) < time.Second
+	if soon || n.woke(died.after, now) || n.hungBetween(died.after, now) {
 		return false
 	}
 	return n.inc == e.by && e.by != nil && e.by.running() && n.host.disk == nil && e.tried.Before(died.after)
@@ -201,6 +205,9 @@ func (v *effectsView) ended(p *proc) {
 	delete(v.undos[of], p)
 	if p.status.Code == 0 {
 		delete(v.there, of)
+	}
+	if e := v.there[of]; e != nil && p.killed && !p.shot && p.struck.Sub(p.since) < v.w.plan.Undo {
+		e.tried, e.cut = time.Time{}, time.Now() // it has not failed: another attempt follows at once
 	}
 }
 

@@ -103,6 +103,7 @@ func (hf *hostFaults) killChildren(h *host) {
 	for _, name := range slices.Sorted(maps.Keys(h.trees)) {
 		for _, p := range h.trees[name].all() {
 			if p.program != "" {
+				p.shot = true
 				p.kill()
 			}
 		}

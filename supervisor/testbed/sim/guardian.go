@@ -56,8 +56,10 @@ func (g *guardian) unclog() {
 
 // orphan is the supervisor's end of the socket being closed.
 func (g *guardian) orphan() {
-	g.line.hungUp = true
-	g.wake()
+	g.late(g.lag(), func() {
+		g.line.hungUp = true
+		g.wake()
+	})
 }
 
 // die is SIGKILL for a guardian: it does nothing any more. On a busy machine it takes a while until that can be seen.
@@ -114,7 +116,7 @@ func (g *guardian) halt(d time.Duration) {
 func (g *guardian) treeChanged(t *tree) {
 	for b := range g.decider.Dying() {
 		if b.(interface{ of() *tree }).of() == t {
-			g.wake()
+			g.late(g.lag(), g.wake)
 			return
 		}
 	}

@@ -32,6 +32,7 @@ type host struct {
 	pids    int
 	rng     *rand.Rand
 	lags    *rand.Rand // of guardians' deaths, and of what they can open at first
+	slow    *rand.Rand // of what they learn late
 	stuck   time.Time  // until then, what is killed does not die
 	holds   string     // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}
@@ -84,6 +85,8 @@ type node struct {
 	hangs    atomic.Pointer[Fault]
 	ear      *ear // the newest
 	watchdog *device
+	liar     *liar      // nil: its own agent answers
+	bare     bool       // its device is away
 	lists    *rand.Rand // of servers
 }
 

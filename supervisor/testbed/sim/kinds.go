@@ -91,6 +91,10 @@ const (
 	ConfirmAlive Kind = "death confirmed of what lives"
 
 	DoAsTold Kind = "operator who does what status says" // see Plan.obeys
+
+	AgentLies Kind = "agent answers anything" // see Plan.lies
+
+	LoseDevice Kind = "device away" // see Plan.devices
 )
 
 var allKinds = []Kind{
@@ -112,7 +116,7 @@ func Kinds() (kinds []Kind) {
 		}
 	}
 	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary, BadNotes, FreezeTree, RemoveTree, NamesAway, MoveProcess, ChangeServers, MixVersions,
-		DrainNode, ForgetName, ConfirmDeath, ConfirmAlive, DoAsTold)
+		DrainNode, ForgetName, ConfirmDeath, ConfirmAlive, DoAsTold, AgentLies, LoseDevice)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.

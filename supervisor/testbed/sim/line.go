@@ -65,7 +65,7 @@ func (a *alarm) set(g *guardian, at time.Duration) {
 	}
 	a.timer = g.w.after(g.host.until(at), func() {
 		a.at = 0
-		g.wake()
+		g.late(g.rings(), g.wake)
 	})
 }
 

@@ -62,6 +62,8 @@ type Plan struct {
 	Named       bool          // supervisors find servers by their names
 	NewWord     guard.Op      // that guardians from before an upgrade do not know; "": there is none
 	Unequal     *unequal      // nil: the configs of nodes do not differ
+	Lag         time.Duration // of what guardians learn, at most
+	Devices     bool          // what services do beside themselves needs one, which may go away
 	Episodes    []Episode
 	Tell        func(line string) // is told each event, unless nil
 }
@@ -168,6 +170,9 @@ func NewPlan(seed uint64) *Plan {
 	p.members()
 	p.versions()
 	p.obeys()
+	p.lags()
+	p.lies()
+	p.devices()
 	return p
 }
 
@@ -305,7 +310,7 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "seed %d: %d nodes on %d hosts, %d services, %d servers, session timeout %v, tick %v (limit %d), latency <= %v, clock drift <= %g, "+
 		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, strangers %v, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v%s\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
 		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Strangers, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
-		p.Programs, p.Helpers, p.grantWords()+p.unequalWords()+p.undoWords()+p.crowdWords()+p.warmWords()+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", servers by name"}[p.Named]+map[bool]string{true: fmt.Sprintf(", %d observers", p.Observers)}[p.Observers > 0]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
+		p.Programs, p.Helpers, p.grantWords()+p.unequalWords()+p.undoWords()+p.crowdWords()+p.warmWords()+map[bool]string{true: fmt.Sprintf(", guardians learn late by <= %v", p.Lag)}[p.Lag > 0]+map[bool]string{true: ", devices go away"}[p.Devices]+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", servers by name"}[p.Named]+map[bool]string{true: fmt.Sprintf(", %d observers", p.Observers)}[p.Observers > 0]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
 	for n, e := range p.Episodes {
 		if len(e.Faults) == 0 {
 			continue

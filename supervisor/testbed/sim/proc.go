@@ -50,6 +50,7 @@ type proc struct {
 	copy    copyOf // of a replicated service
 	moved   bool   // a tool has moved it into another cgroup
 	found   bool   // there, by a look
+	shot    bool   // killed by a fault
 }
 
 // nature is how a process behaves.

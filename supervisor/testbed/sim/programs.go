@@ -65,7 +65,7 @@ func (ps *programs) helper(what string, t *tree) nature {
 	if what == undoCommand {
 		longest = max(longest, ps.plan.Undo/2)
 	}
-	n := nature{life: 1 + drawn(t.host.rng, longest), dies: drawn(t.host.rng, ps.plan.Dying)}
+	n := nature{life: 1 + drawn(t.host.rng, longest), dies: drawn(t.host.rng, ps.plan.Dying), code: ps.withoutDevice(t, what)}
 	if bad := ps.ailing[ailment{t.service, what}]; bad != nil && (bad.node == "" || bad.node == t.node) {
 		n.code = 1
 		if bad.hangs {

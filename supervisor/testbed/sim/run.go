@@ -230,7 +230,7 @@ func (w *world) patience() time.Duration {
 	if p.rewound() { // until the leader was restarted often enough, and tokens grow
 		promised += 30*time.Second + 2*p.longest()
 	}
-	return promised + p.resolving() + p.undoing() + 4*p.Backoff + 2*p.longest() + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
+	return promised + p.deviceTakes() + p.resolving() + p.undoing() + 4*p.Backoff + 2*p.longest() + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
 }
 
 // progress waits until all services run.

@@ -1,5 +1,7 @@
 package sim
 
+import "slices"
+
 // Of what others do beside Understudy: name servers, tools of a host, those who change an ensemble.
 var sabotagesOfOthers = []sabotage{
 	{"wait for the name server although an address is known", []change{
@@ -22,6 +24,19 @@ var sabotagesOfOthers = []sabotage{
 		{"supervisor/unit/stop.go", "				astray := s.watch.lost.Load()\n", "				astray := s.watch.lost.Load() && s.keeps\n"},
 		moves, effects,
 	}},
+	{"leave an undo that the end of a lease interrupted to the next session", slices.Concat(laggards, []change{
+		{"supervisor/service/end.go", "	if wait.Closed(t.s.Ended()) || !wait.Closed(t.s.Leave) {\n", "	if !wait.Closed(t.s.Leave) {\n"},
+		effects, mortals,
+	})},
+}
+
+// laggards has guardians learn late in every plan, and nodes cut off that have something to undo. Any delay counts.
+var laggards = []change{
+	{"supervisor/testbed/sim/lag.go", "pick(r, 0, 0, 50*time.Millisecond, 500*time.Millisecond)", "pick(r, 500*time.Millisecond)"},
+	{"supervisor/testbed/sim/lag.go", "		if r.IntN(2) > 0 {\n", "		if r.IntN(2) > 1 {\n"},
+	{"supervisor/testbed/sim/effects.go", "pick(r, time.Second, p.Timeout/4, p.Timeout), r.IntN(2) == 0\n", "pick(r, p.Timeout/4), r.IntN(2) > 1\n"},
+	{"supervisor/testbed/sim/plan.go", "Stonith: r.IntN(4) == 0,", "Stonith: r.IntN(4) > 4,"},
+	{"supervisor/testbed/sim/plan.go", "	p.Agents = r.IntN(2) == 0\n", "	p.Agents = r.IntN(2) > 1\n"},
 }
 
 // moves has processes moved into other cgroups in every plan.

@@ -71,12 +71,18 @@ func (g *twins) trees() (all []*handle) {
 
 // hear takes in what a guardian says. World.mu is held.
 func (g *twins) hear(s *guardian, m *guard.Message) {
+	if !g.inc.alive() {
+		return
+	}
 	g.pair.Heard(g.now(), s.index, s.number, m)
 	g.changed()
 }
 
 // lost is the kernel's word that a guardian is gone. World.mu is held.
 func (g *twins) lost(s *guardian) {
+	if !g.inc.alive() {
+		return
+	}
 	here := g.guardians[s.index] == s
 	g.pair.Gone(g.now(), s.index, s.number)
 	if here {

@@ -90,6 +90,11 @@ func (g *guardian) undo(n unit.Note, aside *gate) error {
 
 // runAside runs a command beside any supervisor, in a container of its own.
 func (h *host) runAside(aside *gate, n unit.Note, d unit.PendingUndo, command []string) error {
+	limit, enough := context.WithTimeout(context.Background(), d.Timeout)
+	defer enough()
+	if left := h.end(limit, aside, func(t *tree) bool { return t.node == n.Node && t.service == n.Service }); left != nil {
+		return fmt.Errorf("an earlier attempt has not ended: %v", left)
+	}
 	if !aside.pass() {
 		return errCrashed
 	}
@@ -105,7 +110,7 @@ func (h *host) runAside(aside *gate, n unit.Note, d unit.PendingUndo, command []
 	if err != nil {
 		return err
 	}
-	limit, enough := context.WithTimeout(context.Background(), d.Timeout)
+	limit, enough = context.WithTimeout(context.Background(), d.Timeout)
 	defer enough()
 	select {
 	case <-p.done:
