@@ -112,7 +112,8 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	}
 	stands, token := here.said()
 	about := election.CopyReport{
-		Address: conf.copyAddress(v.node.Self.Host), Stands: stands, Priority: conf.Priority, Doubt: conf.Replicated.DoubtfulPositions(len(seen.Known)),
+		Address: conf.copyAddress(v.node.Self.Host), Stands: stands, Priority: conf.Priority,
+		Doubt:    conf.Replicated.DoubtfulPositions(len(seen.Known)),
 		Promoted: token, Role: string(here.Shown().Role),
 	}
 	about.Asks = here.asks()

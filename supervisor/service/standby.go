@@ -207,7 +207,8 @@ func (t *stay) Defer(ctx context.Context) role.Event {
 // crumb is the breadcrumb of a claim. What survives a boot is listed later: a machine on which nothing is noted of it proves nothing.
 func (c *candidacy) crumb() election.BreadCrumb {
 	v := c.v
-	crumb := election.BreadCrumb{GuardianPid: v.node.Guard().Pid(), Tree: idOf(c.tree), Agent: v.view.agent, Effects: effectsOf(v.conf.Service)}
+	crumb := election.BreadCrumb{GuardianPid: v.node.Guard().Pid(), Tree: idOf(c.tree), Agent: v.view.agent}
+	crumb.Effects = effectsOf(v.conf.Service)
 	crumb.Survive = nil
 	return crumb
 }
