@@ -61,7 +61,7 @@ func TestASessionIsNotClosedBesideATreeThatHasNotEnded(t *testing.T) {
 			time.AfterFunc(time.Second, stop)
 			return s.serve(stopping, sess, 1)
 		})
-		if !errors.Is(err, service.ErrUndead) {
+		if !errors.Is(err, service.ErrUnproved) {
 			t.Errorf("it is closed: %v", err)
 		}
 		e.Wait()
