@@ -35,7 +35,7 @@ var laggards = []change{
 	{"supervisor/testbed/sim/lag.go", "pick(r, 0, 0, 50*time.Millisecond, 500*time.Millisecond)", "pick(r, 500*time.Millisecond)"},
 	{"supervisor/testbed/sim/lag.go", "		if r.IntN(2) > 0 {\n", "		if r.IntN(2) > 1 {\n"},
 	{"supervisor/testbed/sim/effects.go", "pick(r, time.Second, p.Timeout/4, p.Timeout), r.IntN(2) == 0\n", "pick(r, p.Timeout/4), r.IntN(2) > 1\n"},
-	{"supervisor/testbed/sim/plan.go", "Stonith: r.IntN(4) == 0,", "Stonith: r.IntN(4) > 4,"},
+	{"supervisor/testbed/sim/plan.go", "fencing.Grace), Stonith: r.IntN(4) == 0,", "fencing.Grace), Stonith: r.IntN(4) > 4,"},
 	{"supervisor/testbed/sim/plan.go", "	p.Agents = r.IntN(2) == 0\n", "	p.Agents = r.IntN(2) > 1\n"},
 }
 
