@@ -75,9 +75,10 @@ func TestAProgramThatIsWarmNoMoreStandsByNoMore(t *testing.T) {
 	p, d := newPlay(t, stage(t)), newDiary(t)
 	a := p.Lab.Machine(t, "a")
 	script := func(name string) string {
-		return "command: [sh, -c, 'echo " + name + " >> " + string(d) + "; trap \"\" USR1; while :; do sleep 0.02; done']"
+		return "command: [sh, -c, 'trap \"\" USR1; echo " + name + " >> " + string(d) + "; while :; do sleep 0.02; done']"
 	}
-	path := p.Config(t, a, "", script("warm"), "warm: {promote: {signal: USR1}}", "stop_timeout: 100ms")
+	path := p.Config(t, a, "", script("warm"), "warm: {promote: {signal: USR1}}", "stop_timeout: 100ms",
+		"ready: {exec: [test, -s, "+string(d)+"]}") // the signal kills a shell that has not come to its trap
 	s := p.FromFile(t, a, path)
 	p.Role(t, "a", "active")
 	d.until(t, "warm")
