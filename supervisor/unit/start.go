@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"understudy/supervisor/child"
@@ -14,6 +15,9 @@ import (
 	"understudy/supervisor/host"
 	"understudy/supervisor/wait"
 )
+
+// aMoment is enough for a program of this host to accept a connection.
+const aMoment = 10 * time.Millisecond
 
 // rise starts the programs, or promotes one that runs, closes ready, and watches their health until the run has ended.
 func (r *Run) rise(ctx context.Context) {
@@ -120,11 +124,13 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 			return nil, err
 		}
 	}
+	at := cmp.Or(prog.Ready.TCP, addressOf(prog.Ready.HTTP))
+	if conn, err := net.DialTimeout("tcp", at, aMoment); err == nil {
+		_ = conn.Close() // it answers
+		r.u.log.Warn("another program answers in place of this one, which counts as ready at once", r.named(prog, "address", at)...)
+	}
 	if err := r.cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 		return nil, err
-	}
-	if at := cmp.Or(prog.Ready.TCP, addressOf(prog.Ready.HTTP)); probe.Taken(at) {
-		r.u.log.Warn("another program answers in place of this one, which counts as ready at once", r.named(prog, "address", at)...)
 	}
 	p, err := r.cfg.Tree.Start(ctx, spec)
 	if err != nil {

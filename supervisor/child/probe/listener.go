@@ -35,13 +35,11 @@ func Squatter(address string, since time.Duration, toBeSet []netip.Addr) string 
 	})
 }
 
-// Taken reports whether any process of this host listens at an address of it.
-func Taken(address string) bool { return len(listenersAt(address, nil)) > 0 }
-
-func listenersAt(address string, toBeSet []netip.Addr) map[string]bool {
+func otherListener(address string, since time.Duration, toBeSet []netip.Addr, unitOf func(pid string) string) string {
+	own := unitOf("self")
 	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil
+	if own == "" || err != nil {
+		return ""
 	}
 	if host == "localhost" {
 		host = "127.0.0.1"
@@ -49,18 +47,14 @@ func listenersAt(address string, toBeSet []netip.Addr) map[string]bool {
 	at, err := netip.ParseAddr(host)
 	number, bad := strconv.ParseUint(port, 10, 16)
 	if err != nil || bad != nil || !isLocal(at) && !slices.Contains(toBeSet, at) {
-		return nil
+		return ""
 	}
-	return listeners(netip.AddrPortFrom(at.Unmap(), uint16(number)))
-}
-
-func otherListener(address string, since time.Duration, toBeSet []netip.Addr, unitOf func(pid string) string) string {
-	own, sockets := unitOf("self"), listenersAt(address, toBeSet)
-	if own == "" || len(sockets) == 0 {
+	sockets := listeners(netip.AddrPortFrom(at.Unmap(), uint16(number)))
+	if len(sockets) == 0 {
 		return ""
 	}
 	var found string
-	err := box.EachProcess(func(s box.Stat) error {
+	err = box.EachProcess(func(s box.Stat) error {
 		if !holdsSocket(s.Pid, sockets) {
 			return nil
 		}
