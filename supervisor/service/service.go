@@ -61,7 +61,7 @@ type Service struct {
 	finished *child.ExitStatus // of a command that runs once
 }
 
-// ErrUndead says that processes of a child may be alive: then the session must not be closed.
+// ErrUnproved says that processes of a child may be alive: then the session must not be closed.
 var ErrUnproved = errors.New("the program is not proved dead")
 
 // ErrHandover ends a stay in a session without ending the child, if that is possible; otherwise it is a stop.
@@ -164,7 +164,7 @@ func (v *Service) Close() {
 	v.mem.keeper.Finish()
 }
 
-// Serve waits for the lock, and runs terms, until the session or the supervisor ends. It fails only with ErrUndead.
+// Serve waits for the lock, and runs terms, until the session or the supervisor ends. It fails only with ErrUnproved.
 func (v *Service) Serve(ctx context.Context, s Session) error {
 	v.state.Carried = v.carried != nil
 	t := newStay(ctx, v, s)
