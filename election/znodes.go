@@ -3,6 +3,7 @@ package election
 import (
 	"encoding/json"
 	"path"
+	"strings"
 	"time"
 )
 
@@ -201,4 +202,16 @@ func merge(old []byte, value any, named ...string) []byte {
 		panic(err) // it is our own
 	}
 	return encode(all)
+}
+
+// Has reports whether a znode below the service's folder, or the folder, is one of the service's.
+func (p Paths) Has(znode string) bool {
+	name, below, _ := strings.Cut(strings.TrimPrefix(znode, p.Dir()+"/"), "/")
+	switch name {
+	case membersName, queueName, historyName, preferName, copiesName, knownName:
+		return !strings.Contains(below, "/")
+	case lockName, crumbName, controlName:
+		return below == ""
+	}
+	return znode == p.Dir() || below == "" && (strings.HasPrefix(name, claimPrefix) || strings.HasPrefix(name, recordPrefix))
 }

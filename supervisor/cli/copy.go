@@ -29,7 +29,7 @@ func copySelf(file string) (err error) {
 	switch info, err := os.Stat(file); {
 	case err == nil && info.IsDir():
 		return fmt.Errorf("%s is a directory: name the file, as in %s", file, filepath.Join(file, "understudy"))
-	case err == nil && info.Mode()&0o111 == 0 && info.Size() > 0:
+	case err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0 && info.Size() > 0):
 		return fmt.Errorf("%s is no program, and this binary would take its place: name another file", file)
 	}
 	from, err := os.Open("/proc/self/exe")
@@ -39,10 +39,11 @@ func copySelf(file string) (err error) {
 	defer from.Close()
 	dir, name := filepath.Split(file)
 	part, err := os.CreateTemp(cmp.Or(dir, "."), name+".part*") // a running binary cannot be written to
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: the folder %s does not exist", file, filepath.Dir(file))
-	} else if err != nil {
-		return err
+	if why, failed := errors.AsType[*fs.PathError](err); failed {
+		if _, err := os.Stat(filepath.Dir(file)); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: the folder %s does not exist", file, filepath.Dir(file))
+		}
+		return fmt.Errorf("%s cannot be written there: %w", file, why.Err)
 	}
 	defer func() {
 		part.Close()

@@ -44,11 +44,17 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage("%w%s (see `%s --help`)", err, nearFlag(cmd, err), cmd.CommandPath())
 }
 
-// noEmptyFlag refuses an empty name or path: it is that of a variable which is not set, and would mean any node, or this one.
-func noEmptyFlag(cmd *cobra.Command, _ []string) (err error) {
+// checkValues refuses an empty name or path: it is that of a variable which is not set, and would mean any node, or this one. It also refuses a
+// flag that has another one in place of its value.
+func checkValues(cmd *cobra.Command, _ []string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if slices.Contains([]string{"to", "node", "service", "root", "config"}, f.Name) && f.Value.String() == "" {
+		value := f.Value.String()
+		name, _, _ := strings.Cut(strings.TrimPrefix(value, "--"), "=")
+		switch {
+		case slices.Contains([]string{"to", "node", "service", "root", "config"}, f.Name) && value == "":
 			err = usage("--%s is empty: give it a value, or leave it out", f.Name)
+		case strings.HasPrefix(value, "--") && cmd.Flags().Lookup(name) != nil:
+			err = usage("--%s has no value: the next word is %s", f.Name, value)
 		}
 	})
 	return err

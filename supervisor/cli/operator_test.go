@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -59,7 +60,8 @@ func emptyCluster(t *testing.T) string {
 func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 	zk := emptyCluster(t)
 	t.Setenv("UNDERSTUDY_ZK", "")
-	noKey := filepath.Join(t.TempDir(), "u.yaml")
+	noKey, pipe := filepath.Join(t.TempDir(), "u.yaml"), filepath.Join(t.TempDir(), "pipe")
+	must.OK(t, syscall.Mkfifo(pipe, 0o600))
 	must.OK(t, os.WriteFile(noKey, []byte("zookeeper: {servers: ["+zk+"], tls: {cert_file: /no/cert, key_file: /no/key}}\n"), 0o600))
 	for _, c := range []struct {
 		line string
@@ -78,6 +80,12 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"dev --listen nowhere", 2, `--listen: "nowhere" is not host:port: write 127.0.0.1:2181`},
 		{"dev more", 2, "no arguments"},
 		{"switchover db --to= --zk " + zk, 2, "--to is empty: give it a value, or leave it out"},
+		{"pause db --reason --zk " + zk, 2, "--reason has no value: the next word is --zk"},
+		{"status --node --zk " + zk, 2, "--node has no value: the next word is --zk"},
+		{"switchover db --to --force --zk " + zk, 2, "--to has no value: the next word is --force"},
+		{"drain db-1 --reason --wait --zk " + zk, 2, "--reason has no value: the next word is --wait"},
+		{"copy " + pipe, 1, pipe + " is no program, and this binary would take its place"},
+		{"copy /proc/x", 1, "/proc/x cannot be written there"},
 		{"switchover db --at 02:00 --zk " + zk, 2, "unknown flag: --at: to have it done later, systemd-run --on-calendar='2026-12-31 02:00' understudy switchover"},
 		{"fence --zk " + zk, 2, "understudy fence takes a command first: understudy fence confirm db --node db-1"},
 		{"run understudy.yaml", 2, "understudy.yaml is no program: `understudy run --config understudy.yaml` runs the services of a config"},

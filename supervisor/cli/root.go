@@ -71,7 +71,7 @@ func Root(version, operations string) *cobra.Command {
 			"  understudy status --zk zk1,zk2,zk3",
 		Version:       buildOf(version).String(),
 		SilenceErrors: true, SilenceUsage: true,
-		Args: subcommand, PersistentPreRunE: noEmptyFlag,
+		Args: subcommand, PersistentPreRunE: checkValues,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
@@ -217,6 +217,9 @@ func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && len(args) <= most {
 			return nil
+		}
+		if err := checkValues(cmd, args); err != nil {
+			return err
 		}
 		for _, flag := range []string{"to", "node"} {
 			if most == 1 && len(args) == 2 && cmd.Flags().Lookup(flag) != nil {

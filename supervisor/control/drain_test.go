@@ -269,3 +269,23 @@ func TestWhatLivesIsNotForgotten(t *testing.T) {
 		t.Error("something is left")
 	}
 }
+
+// A cluster whose root is among the services of another one is no service of that.
+func TestAnotherClusterIsNotForgotten(t *testing.T) {
+	b := newBed(t)
+	inner := election.Paths{Root: root + "/services", Service: "db"}
+	s := b.session()
+	s.put(inner.History()+"/n_1", election.Activation{Node: "one"}, 0)
+	s.put(election.NodesDir(inner.Root)+"/one", election.Node{Node: "one"}, 0)
+	for _, name := range []string{"services", "nodes"} {
+		if _, err := b.c.Forget(t.Context(), name); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "perhaps of another cluster") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !b.has(inner.History() + "/n_1") {
+		t.Error("it is gone")
+	}
+	if _, err := b.c.Forget(t.Context(), "nosuch"); err == nil || !strings.Contains(err.Error(), "there is: ") {
+		t.Errorf("what there is: %v", err)
+	}
+}

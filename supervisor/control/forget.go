@@ -27,7 +27,14 @@ func (c *Cluster) Forget(ctx context.Context, name string) (what string, err err
 		}
 	}
 	if !slices.Contains(s.NodeNames(), name) {
-		return "", &UnknownError{"service or node to forget", name, s.Forgettable()}
+		all := s.Forgettable()
+		if len(all) == 0 {
+			all = s.NodeNames()
+			for _, v := range s.Services {
+				all = append(all, v.Service)
+			}
+		}
+		return "", &UnknownError{"service or node to forget", name, all}
 	}
 	return "node", c.forgetNode(ctx, s, name)
 }
@@ -93,6 +100,9 @@ func (c *Cluster) forgetService(ctx context.Context, v ServiceStatus) error {
 			if slices.Contains([]string{p.Lock(), p.Crumb()}, path) ||
 				slices.Contains([]string{p.Members(), p.Queue(), p.Preferred(), p.Copies()}, parent(path)) {
 				return refused("a node has just joined %s", v.Service)
+			}
+			if !p.Has(path) {
+				return refused("%s is no part of a service, but perhaps of another cluster, whose root is %s or below it", path, p.Dir())
 			}
 			ops[i] = &zk.DeleteRequest{Path: path, Version: -1}
 		}

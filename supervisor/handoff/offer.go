@@ -3,7 +3,9 @@ package handoff
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"slices"
 	"strings"
@@ -67,10 +69,13 @@ func Try(ctx context.Context, path, dir string, words, environ []string) (p Offe
 		return p, context.Cause(ctx)
 	}
 	if err != nil {
+		if why, failed := errors.AsType[*fs.PathError](err); failed {
+			return p, fmt.Errorf("it cannot be started: %w", why.Err)
+		}
 		return p, fmt.Errorf("it cannot go on: %w: %s", err, strings.TrimSpace(string(complaint)))
 	}
 	if err := json.Unmarshal(said, &p); err != nil {
-		return p, fmt.Errorf("its answer cannot be understood: %w", err)
+		return p, errors.New("it is another program: it does not answer as understudy does")
 	}
 	for _, version := range Versions() {
 		if slices.Contains(p.Handovers, version) {
