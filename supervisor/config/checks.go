@@ -104,14 +104,26 @@ func (p place) noEffect(without, add string) {
 	}
 }
 
+const shortestInterval = 100 * time.Millisecond
+
+// checkLooks also warns of a check that cannot fail.
+func (words Command) checkLooks(p place) {
+	words.checkGiven(p)
+	if idle := words.idle(); idle != "" {
+		p.warn("%s succeeds however the program is: name a command that asks it, or leave the check out", quoted(idle))
+	}
+}
+
 func (h HealthCheck) check(p place) {
-	h.Exec.checkGiven(p.key("exec"))
+	h.Exec.checkLooks(p.key("exec"))
 	checkURL(p.key("http"), h.HTTP)
 	checkAddress(p.key("tcp"), h.TCP)
 	if h.Way() == "" && h.Interval == 0 && h.Timeout == 0 {
 		return // it is not there
 	}
-	checkPositive(p.key("interval"), h.Interval)
+	if interval := p.key("interval"); checkPositive(interval, h.Interval) && h.Interval < shortestInterval {
+		interval.warn("%v is short: the checks take processor time from the program. Write %v or more", h.Interval, shortestInterval)
+	}
 	checkPositive(p.key("timeout"), h.Timeout)
 	if timeout := p.key("timeout"); timeout.given() && h.Timeout > h.Interval && h.Interval > 0 {
 		timeout.and(p.key("interval")).warn("a check may take longer than interval, %v, and the next one waits for it: "+
@@ -120,7 +132,7 @@ func (h HealthCheck) check(p place) {
 	checkNotNegative(p.key("start_delay"), h.StartDelay)
 	checkBetween(p.key("failures"), h.Failures, 1, mostFailures)
 	follower := p.key("follower")
-	h.Follower.Exec.checkGiven(follower.key("exec"))
+	h.Follower.Exec.checkLooks(follower.key("exec"))
 	checkURL(follower.key("http"), h.Follower.HTTP)
 	checkAddress(follower.key("tcp"), h.Follower.TCP)
 	if h.follower().Way() == "" && p.given() {

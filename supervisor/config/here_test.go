@@ -163,6 +163,7 @@ func TestAProgramInThisDirectoryIsFound(t *testing.T) {
 // A oneshot has to end, as a test of a config that runs the daemon's own binary does: only what should keep running is told to stay in front.
 func TestWhatOnlyAsksAnotherProgramIsWarnedAbout(t *testing.T) {
 	const src = head + "services:\n  a: {command: systemctl start nginx}\n  b: {command: /usr/bin/docker run -d x}\n  c: {command: screen}\n" +
+		"  script: {command: /etc/init.d/nginx start}\n" +
 		"  d:\n    processes:\n      - {name: before, command: systemctl start x, oneshot: true}\n      - {name: main, command: sleep 1}\n"
 	r := newLoader("u.yaml", disk{}).load([]byte(src))
 	if r.Err() != nil {
@@ -170,11 +171,11 @@ func TestWhatOnlyAsksAnotherProgramIsWarnedAbout(t *testing.T) {
 	}
 	var got []string
 	for _, f := range r.Here() {
-		if strings.Contains(f.Message, "has another program run what it names") {
+		if strings.Contains(f.Message, "has another program run what it names") || strings.Contains(f.Message, "to the background") {
 			got = append(got, f.Key)
 		}
 	}
-	if diff := cmp.Diff([]string{"services.a.command", "services.b.command"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"services.a.command", "services.b.command", "services.script.command"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -2,7 +2,9 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,6 +75,10 @@ func (g Program) check(p place) {
 	checkPath(p.key("env_file"), g.EnvFile)
 	checkAccount(p.key("user"), g.User)
 	checkAccount(p.key("group"), g.Group)
+	if g.Umask != nil && *g.Umask&0o700 != 0 {
+		p.key("umask").warn("%v takes rights from the program's own user, which may then not read its own files: write 0%02o",
+			fmt.Sprintf("%03o", *g.Umask), *g.Umask&0o077)
+	}
 	checkEnv(p.key("env"), g.Env)
 	g.InheritEnv.check(p.key("inherit_env"))
 	checkLimits(p.key("limits"), g.Limits)
@@ -129,6 +135,10 @@ func (process Process) check(p place) {
 	case timeout.given():
 		checkPositive(timeout, process.UndoTimeout)
 	}
+	if process.Oneshot && len(process.Undo) == 0 && len(process.Command) > 0 && filepath.Base(process.Command[0]) == "mount" {
+		p.key("command").warn("stays mounted here when the service stops or moves: write mount: in place of command, " +
+			"or add undo: [umount, DIRECTORY]")
+	}
 	if !process.Oneshot {
 		if len(process.Undo) > 0 {
 			undo.and(p.key("oneshot")).fault("goes with oneshot: true only: stop_signal stops a program that keeps running")
@@ -175,6 +185,9 @@ var reserved = []string{
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// envOnly is a variable in a value, with so many letters that a password has it seldom.
+var envOnly = regexp.MustCompile(`\$(\{\w*\}?|[A-Z_]{2,})`)
+
 func checkEnv(p place, env map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		at := p.key(name)
@@ -185,6 +198,8 @@ func checkEnv(p place, env map[string]string) {
 			at.keyFault("is set by the supervisor itself")
 		case strings.ContainsRune(env[name], 0):
 			at.fault("a value must not contain a NUL character")
+		case envOnly.MatchString(env[name]) && !secretName.MatchString(name):
+			at.warn("no shell reads this, so %s stays as it is: write the whole value", quoted(envOnly.FindString(env[name])))
 		}
 	}
 }
@@ -198,6 +213,8 @@ func checkLimits(p place, given map[string]Limit) {
 			at.keyFault("is not a limit" + cmp.Or(DidYouMean(name, all), ": those are "+oneOf(all)))
 		case name == "cpu" && !limit.Percent && limit.Soft > 0 && limit.Soft <= 64:
 			at.warn("ends each process after %d s of processor time: for %d processors write %d%%", limit.Soft, limit.Soft, 100*limit.Soft)
+		case name == "cpu" && !limit.Percent && limit.Soft > 0 && limit.Soft < 1000:
+			at.warn("ends each process after %d s of processor time: for a share of a processor write %[1]d%%", limit.Soft)
 		case limit.Percent && name != "cpu":
 			at.fault("cannot be a percentage: only cpu can")
 		case slices.Contains(together, name) && limit.Soft != limit.Hard:
@@ -239,6 +256,8 @@ const (
 	mostLogs    = 1000
 )
 
+var noLogs = regexp.MustCompile(`^/(boot|dev|etc|proc|sys|usr)/`)
+
 func (log LogFile) check(p place) {
 	checkPath(p.key("file"), log.File)
 	if strings.HasSuffix(log.File, "/") {
@@ -246,6 +265,12 @@ func (log LogFile) check(p place) {
 	}
 	if log.File == "" && log == (LogFile{}) {
 		return
+	}
+	if p.given() && log.File == "" {
+		p.noEffect("a file", "file:")
+	}
+	if noLogs.MatchString(log.File) && !strings.HasPrefix(log.File, "/usr/local/") && !strings.HasPrefix(log.File, "/dev/shm/") {
+		p.key("file").warn("%s is no place for a log: write a file below /var/log", quoted(log.File))
 	}
 	if log.MaxSize < smallestLog {
 		p.key("max_size").fault("%v is too small: %v at least", log.MaxSize, smallestLog)

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"slices"
 )
@@ -53,6 +54,10 @@ func (doc document) check(r *report) {
 		agent.check(at)
 		if agent.Listen != "" && agent.Listen == doc.HTTP.Listen {
 			at.key("listen").and(r.top("http", "listen")).fault("%s is http.listen, too: give each a port of its own", agent.Listen)
+		}
+		host, _, _ := net.SplitHostPort(agent.Listen)
+		if z := doc.ZooKeeper; isLoopback(host) && agent.Advertise == "" && len(z.Servers) > 0 && !z.local() {
+			at.key("listen").warn("no other host reaches %s, so none can ask whether a program here is dead: write :PORT", agent.Listen)
 		}
 	}
 	if doc.Notify != nil {

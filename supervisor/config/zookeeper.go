@@ -1,6 +1,7 @@
 package config
 
 import (
+	"regexp"
 	"strings"
 	"time"
 )
@@ -41,6 +42,9 @@ type ZooKeeperAuth struct {
 	File   string `yaml:"file" doc:"The file with user:password. With several lines, everything that is created belongs to each of them."`
 }
 
+// ownFolder is a root that lies in what a cluster with a shorter one has there.
+var ownFolder = regexp.MustCompile(`^(/.+?)/(services|nodes|known|drained)(/|$)`)
+
 func (z ZooKeeper) check(p place) {
 	if len(z.Servers) == 0 {
 		p.key("servers").fault(`missing: list the ensemble, as in ["zk1:2181", "zk2:2181", "zk3:2181"]`)
@@ -58,6 +62,10 @@ func (z ZooKeeper) check(p place) {
 	}
 	if message := rootFault(z.Root); message != "" {
 		p.key("root").fault("%s", message)
+	}
+	if own := ownFolder.FindStringSubmatch(z.Root); own != nil {
+		p.key("root").warn("a cluster with the root %s has its %s there, and its `understudy forget` may delete this one: "+
+			"choose another root", own[1], own[2])
 	}
 	if why := nameFault(z.Name); why != "" && p.key("name").given() {
 		p.key("name").fault("%s", why)

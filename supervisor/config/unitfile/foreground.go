@@ -60,9 +60,12 @@ var asking = []string{
 	"systemd-run", "start-stop-daemon", "daemonize", "screen", "tmux", "at", "batch", "virsh", "crm", "pcs",
 }
 
+// script reports whether a command is an init script, which is called as the program that it starts.
+func script(command []string) bool { return filepath.Base(filepath.Dir(command[0])) == "init.d" }
+
 // Asks reports whether a command has another program run what it names.
 func Asks(command []string) bool {
-	return len(command) > 1 && slices.Contains(asking, filepath.Base(command[0]))
+	return len(command) > 1 && (slices.Contains(asking, filepath.Base(command[0])) || script(command))
 }
 
 // apache is what Debian's script starts, without the script, which no signal gets through. Another distribution's has no such unit.
@@ -103,7 +106,7 @@ var cluster = regexp.MustCompile(`^([0-9.]+)[- ]([^ /]+) start$`)
 
 // known is the daemon that a command starts; nil: none that is known here.
 func known(argv []string) *daemon {
-	if len(argv) == 0 {
+	if len(argv) == 0 || script(argv) {
 		return nil
 	}
 	i := slices.IndexFunc(daemons, func(d daemon) bool {
