@@ -1,9 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"understudy/supervisor/control"
 )
@@ -66,6 +70,35 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request) {
 		list = []control.HistoryEntry{}
 	}
 	answer(w, http.StatusOK, map[string]any{"activations": list})
+}
+
+// only serves requests that have no other parameters than these: one that is misspelt would get the answer to another question.
+func only(h http.HandlerFunc, params ...string) http.HandlerFunc {
+	known := cmp.Or(strings.Join(params, ", "), "none")
+	return func(w http.ResponseWriter, r *http.Request) {
+		for name := range r.URL.Query() {
+			if !slices.Contains(params, name) {
+				refuse(w, http.StatusBadRequest, fmt.Sprintf("there is no parameter %q: %s has %s", name, r.URL.Path, known))
+				return
+			}
+		}
+		h(w, r)
+	}
+}
+
+// nowhere answers a request of the API that nothing else does.
+func nowhere(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	for method, allow := range map[string]string{http.MethodGet: "GET, HEAD", http.MethodPost: "POST"} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); strings.HasPrefix(pattern, method) {
+			w.Header().Set("Allow", allow)
+			refuse(w, http.StatusMethodNotAllowed, r.Method+" does not go with "+r.URL.Path+": use "+method)
+			return
+		}
+	}
+	refuse(w, http.StatusNotFound, "there is no "+r.URL.Path+
+		": below /api/v1 are status, history, events, token, services/SERVICE/ORDER and nodes/NODE/ORDER")
 }
 
 // unread answers when the cluster could not be asked.

@@ -116,7 +116,10 @@ func TestAnswersThatNobodyTakesAreFew(t *testing.T) {
 func TestUnknownPathsAreNotFound(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		for path, want := range map[string]int{"/x": 404, "/active/": 404, "/active/a/b": 404, "/api/v1/": 404, "/api/v1/nosuch": 404, pauseDB: 405, "/": 200, "/index.html": 404} {
-			code, _, h := b.ask("GET", path, "")
+			code, text, h := b.ask("GET", path, "")
+			if strings.HasPrefix(path, "/api") != strings.HasPrefix(text, `{"error":"`) || (code == 405) != (h.Get("Allow") == "POST") {
+				b.Errorf("%s: %s %v", path, text, h)
+			}
 			if code != want || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Security-Policy") == "" {
 				b.Errorf("%s: %d %v", path, code, h)
 			}
@@ -128,6 +131,12 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 		}{
 			{"POST", pauseDB, `{"reason": 5}`, 400, "reason is of another type: number"},
 			{"POST", pauseDB, `[]`, 400, "is of another type: array"},
+			{"POST", "/api/v1/status", "", 405, "POST does not go with /api/v1/status: use GET"},
+			{"DELETE", pauseDB, "", 405, "DELETE does not go with " + pauseDB + ": use POST"},
+			{"GET", "/api/v1/stauts", "", 404, "there is no /api/v1/stauts: below /api/v1 are status, history, "},
+			{"GET", "/api/v1/status?service=db", "", 400, `there is no parameter "service": /api/v1/status has none`},
+			{"GET", "/api/v1/history?svc=db", "", 400, `there is no parameter "svc": /api/v1/history has service, number`},
+			{"GET", "/api/v1/events?service", "", 400, `there is no parameter "service": /api/v1/events has none`},
 		} {
 			code, text, _ := b.ask(c.method, c.path, c.body, "Authorization", "Bearer sesame")
 			var got struct{ Error string }

@@ -162,15 +162,16 @@ func (s *Server) routes() http.Handler {
 		}))
 	}
 	look, change := s.access.mayLook, s.access.mayChange
-	permitted("GET /api/v1/status", look, s.limited(&s.reading, s.showStatus))
-	permitted("GET /api/v1/history", look, s.limited(&s.reading, s.showHistory))
-	permitted("GET /api/v1/events", look, s.watch)
+	permitted("GET /api/v1/status", look, only(s.limited(&s.reading, s.showStatus)))
+	permitted("GET /api/v1/history", look, only(s.limited(&s.reading, s.showHistory), "service", "number"))
+	permitted("GET /api/v1/events", look, only(s.watch))
 	permitted("GET /metrics", look,
 		s.limited(&s.scraping, promhttp.HandlerFor(s.cfg.Board.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP))
 	permitted("GET /{$}", look, newPage().ServeHTTP)
 	permitted("POST /api/v1/token", change, s.access.token)
 	permitted("POST /api/v1/services/{service}/{order}", change, s.clerk.order)
 	permitted("POST /api/v1/nodes/{node}/{order}", change, s.clerk.order)
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) { nowhere(mux, w, r) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
