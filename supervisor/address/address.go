@@ -32,6 +32,12 @@ func (a Address) Up(ctx context.Context, patience time.Duration) error {
 	return a.set(link)
 }
 
+// Here reports whether this machine has the address.
+func (a Address) Here() bool {
+	found, err := a.found(anyHandle)
+	return err == nil && len(found) > 0
+}
+
 func (a Address) set(link netlink.Link) error {
 	mask := net.CIDRMask(a.Bits(), a.Addr().BitLen())
 	addr := &netlink.Addr{IPNet: &net.IPNet{IP: a.Addr().AsSlice(), Mask: mask}}

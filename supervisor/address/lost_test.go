@@ -8,13 +8,25 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/must"
 )
 
 // A device that is away for a second, cut off or deleted, is told, and so is that it is back: then it has the address again.
 func TestALostLinkIsTold(t *testing.T) {
 	a, _, c, four, six := three(t)
 	for _, ip := range []Address{four, six} {
+		here := func(want bool) {
+			t.Helper()
+			must.OK(t, a.in(func() error {
+				if is := ip.Here(); is != want {
+					return fmt.Errorf("%v is here: %v", ip, is)
+				}
+				return nil
+			}))
+		}
+		here(false)
 		a.up(ip)
+		here(true)
 		lost := make(chan string, 100)
 		a.lost = lost
 		_, stop := a.keep(ip, time.Minute)

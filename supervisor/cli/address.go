@@ -53,6 +53,10 @@ func addressCommand() *cobra.Command {
 		return one
 	}
 	add("up", "Set the address, unless another machine answers for it", func(ctx context.Context) error {
+		if a.Here() {
+			fmt.Fprintf(os.Stderr, "understudy: this host has %v already, and loses it when the service stops here: if it is the host's own, "+
+				"give the service another\n", a.Prefix)
+		}
 		return failed(ctx, a.Up(ctx, otherAnswers), config.ExitUnfit)
 	})
 	add("down", "Remove the address, if it is there", func(context.Context) error { return a.Down() })
