@@ -54,8 +54,8 @@ func addressCommand() *cobra.Command {
 	}
 	add("up", "Set the address, unless another machine answers for it", func(ctx context.Context) error {
 		if a.Here() {
-			fmt.Fprintf(os.Stderr, "understudy: this host has %v already, and loses it when the service stops here: if it is the host's own, "+
-				"give the service another\n", a.Prefix)
+			fmt.Fprintf(os.Stderr, "understudy: this host has %v already, and loses it when the service stops here: "+
+				"if it is the host's own, give the service another\n", a.Prefix)
 		}
 		return failed(ctx, a.Up(ctx, otherAnswers), config.ExitUnfit)
 	})

@@ -44,8 +44,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage("%w%s (see `%s --help`)", err, nearFlag(cmd, err), cmd.CommandPath())
 }
 
-// checkValues refuses an empty name or path: it is that of a variable which is not set, and would mean any node, or this one. It also refuses
-// a flag that has another one in place of its value.
+// checkValues refuses an empty name or path: it is that of a variable which is not set, and would mean any node, or this one. It also
+// refuses a flag that has another one in place of its value.
 func checkValues(cmd *cobra.Command, _ []string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
