@@ -125,10 +125,6 @@ func (h HealthCheck) check(p place) {
 		interval.warn("%v is short: the checks take processor time from the program. Write %v or more", h.Interval, shortestInterval)
 	}
 	checkPositive(p.key("timeout"), h.Timeout)
-	if timeout := p.key("timeout"); timeout.given() && h.Timeout > h.Interval && h.Interval > 0 {
-		timeout.and(p.key("interval")).warn("a check may take longer than interval, %v, and the next one waits for it: "+
-			"write a longer interval, or a shorter timeout", h.Interval)
-	}
 	checkNotNegative(p.key("start_delay"), h.StartDelay)
 	checkBetween(p.key("failures"), h.Failures, 1, mostFailures)
 	follower := p.key("follower")

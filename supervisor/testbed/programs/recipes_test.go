@@ -137,7 +137,7 @@ func TestAFullDiskMovesAService(t *testing.T) {
 		dirs[h] = kit.Open(t, t.TempDir())
 		must.OK(t, unix.Mount("disk", dirs[h], "tmpfs", 0, "size=1m"))
 		t.Cleanup(func() { must.OK(t, unix.Unmount(dirs[h], unix.MNT_DETACH)) })
-		s.example(t, h, "disk.yaml", "  uploads:", "  "+s.service+":", "/srv/uploads", dirs[h], "interval: 5s", "interval: 2s", "timeout: 4s", "timeout: 2s")
+		s.example(t, h, "disk.yaml", "  uploads:", "  "+s.service+":", "/srv/uploads", dirs[h], "interval: 5s", "interval: 1s")
 	}
 	s.start(t, s.a)
 	s.role(t, s.a, "active")
