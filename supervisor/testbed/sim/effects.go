@@ -91,7 +91,7 @@ type effect struct {
 	struck  bool // an operator has removed lock or breadcrumb
 	by      *incarnation
 	tried   time.Time // when an undo of it began last that was not interrupted
-	cut     time.Time // when the newest was
+	cut     time.Time // when the newest was, or the kernel let go of what held it up
 }
 
 func (e *effect) String() string {
@@ -158,7 +158,8 @@ func (v *effectsView) neglected(e *effect) bool {
 	n, died := v.w.nodes[v.w.indexOf(e.node)], v.services[e.service].died[e.token]
 	now := time.Now()
 	soon := died.by.IsZero() || now.Sub(died.by) < time.Second || now.Sub(e.cut) < time.Second
-	if soon || n.woke(died.after, now) || n.hungBetween(died.after, now) {
+	held := slices.ContainsFunc(inOrder(v.services[e.service].living), func(p *proc) bool { return p.tree.id == e.tree })
+	if soon || held || n.woke(died.after, now) || n.hungBetween(died.after, now) {
 		return false
 	}
 	return n.inc == e.by && e.by != nil && e.by.running() && n.host.disk == nil && e.tried.Before(died.after)
@@ -196,12 +197,15 @@ func (v *effectsView) undoing(p *proc) {
 	}
 }
 
-// ended notes an undo that has succeeded.
+// ended notes an undo that has succeeded, and that the kernel no longer holds what has to be dead before one may begin.
 func (v *effectsView) ended(p *proc) {
+	of := effectKey{p.tree.node, p.tree.service}
+	if e := v.there[of]; p.doomed && e != nil && e.tree == p.tree.id {
+		e.cut = time.Now()
+	}
 	if p.program != undoCommand {
 		return
 	}
-	of := effectKey{p.tree.node, p.tree.service}
 	delete(v.undos[of], p)
 	if p.status.Code == 0 {
 		delete(v.there, of)
