@@ -16,9 +16,6 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// aMoment is enough for a program of this host to accept a connection.
-const aMoment = 10 * time.Millisecond
-
 // rise starts the programs, or promotes one that runs, closes ready, and watches their health until the run has ended.
 func (r *Run) rise(ctx context.Context) {
 	if err := r.startAll(ctx); err != nil {
@@ -124,10 +121,8 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 			return nil, err
 		}
 	}
-	at := cmp.Or(prog.Ready.TCP, addressOf(prog.Ready.HTTP))
-	if conn, err := net.DialTimeout("tcp", at, aMoment); err == nil {
-		_ = conn.Close() // it answers
-		r.u.log.Warn("another program answers in place of this one, which counts as ready at once", r.named(prog, "address", at)...)
+	if prog.Ready.TCP != "" || prog.Ready.HTTP != "" {
+		r.lookForOther(prog)
 	}
 	if err := r.cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 		return nil, err
@@ -188,6 +183,16 @@ func (p part) ended() error {
 		return &Unfit{e}
 	}
 	return e
+}
+
+// lookForOther warns of a program that answers at the address of ready before this one has been started.
+func (r *Run) lookForOther(prog config.Process) {
+	const aMoment = 10 * time.Millisecond // is enough for a program of this host
+	at := cmp.Or(prog.Ready.TCP, addressOf(prog.Ready.HTTP))
+	if conn, err := net.DialTimeout("tcp", at, aMoment); err == nil {
+		_ = conn.Close() // it answers
+		r.u.log.Warn("another program answers in place of this one, which counts as ready at once", r.named(prog, "address", at)...)
+	}
 }
 
 // await waits for a oneshot's end.

@@ -32,7 +32,6 @@ type host struct {
 	pids    int
 	rng     *rand.Rand
 	lags    *rand.Rand // of guardians' deaths, and of what they can open at first
-	slow    *rand.Rand // of what they learn late
 	stuck   time.Time  // until then, what is killed does not die
 	holds   string     // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -34,7 +35,13 @@ func (p *Plan) lag(node int) time.Duration { return min(p.Lag, p.lease(node)/10)
 
 // late does something as late as the guardian learns of it.
 func (g *guardian) late(most time.Duration, do func()) {
-	if d := drawn(g.host.slow, most); d > 0 {
+	if most <= 0 {
+		do()
+		return
+	}
+	// Who comes first at one moment is up to the scheduler, so the moment gives the delay, not the order.
+	r := g.w.stream(fmt.Sprint(g.node.name, " ", g.birth, " learns late at ", time.Since(g.w.began)))
+	if d := drawn(r, most); d > 0 {
 		g.w.after(d, do)
 		return
 	}

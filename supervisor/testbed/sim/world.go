@@ -59,7 +59,6 @@ func newWorld(p *Plan) *world {
 		}
 		h.rng, h.lags = w.stream(h.name), w.stream(h.name+" guardians")
 		h.asking = w.stream(h.name + " names")
-		h.slow = w.stream(h.name + " lags")
 		h.rate = 1 + p.Drift*(2*h.rng.Float64()-1)
 		if p.Clones {
 			h.machine = "image"
