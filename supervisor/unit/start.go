@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"understudy/supervisor/child"
@@ -121,8 +120,8 @@ func (r *Run) start(ctx context.Context, prog config.Process) (ready func() erro
 			return nil, err
 		}
 	}
-	if prog.Ready.TCP != "" || prog.Ready.HTTP != "" {
-		r.lookForOther(prog)
+	if at := cmp.Or(prog.Ready.TCP, addressOf(prog.Ready.HTTP)); probe.Taken(at) {
+		r.u.log.Warn("another program answers in place of this one, which counts as ready at once", r.named(prog, "address", at)...)
 	}
 	if err := r.cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 		return nil, err
@@ -183,16 +182,6 @@ func (p part) ended() error {
 		return &Unfit{e}
 	}
 	return e
-}
-
-// lookForOther warns of a program that answers at the address of ready before this one has been started.
-func (r *Run) lookForOther(prog config.Process) {
-	const aMoment = 10 * time.Millisecond // is enough for a program of this host
-	at := cmp.Or(prog.Ready.TCP, addressOf(prog.Ready.HTTP))
-	if conn, err := net.DialTimeout("tcp", at, aMoment); err == nil {
-		_ = conn.Close() // it answers
-		r.u.log.Warn("another program answers in place of this one, which counts as ready at once", r.named(prog, "address", at)...)
-	}
 }
 
 // await waits for a oneshot's end.

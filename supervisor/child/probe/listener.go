@@ -35,6 +35,23 @@ func Squatter(address string, since time.Duration, toBeSet []netip.Addr) string 
 	})
 }
 
+// Taken reports whether a program answers at an address of this host.
+func Taken(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	at, bad := netip.ParseAddr(host)
+	if err != nil || bad != nil || !isLocal(at) {
+		return false
+	}
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
+}
+
 func otherListener(address string, since time.Duration, toBeSet []netip.Addr, unitOf func(pid string) string) string {
 	own := unitOf("self")
 	host, port, err := net.SplitHostPort(address)
