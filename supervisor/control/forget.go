@@ -102,7 +102,7 @@ func (c *Cluster) forgetService(ctx context.Context, v ServiceStatus) error {
 				return refused("a node has just joined %s", v.Service)
 			}
 			if !p.Has(path) {
-				return refused("%s is no part of a service, but perhaps of another cluster, whose root is %s or below it", path, p.Dir())
+				return refused("%s is no part of a service, but perhaps of another cluster, whose root is below %s", path, c.root)
 			}
 			ops[i] = &zk.DeleteRequest{Path: path, Version: -1}
 		}

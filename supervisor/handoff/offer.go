@@ -70,12 +70,12 @@ func Try(ctx context.Context, path, dir string, words, environ []string) (p Offe
 	}
 	if err != nil {
 		if why, failed := errors.AsType[*fs.PathError](err); failed {
-			return p, fmt.Errorf("it cannot be started: %w", why.Err)
+			return p, fmt.Errorf("%s cannot be started: %w", path, why.Err)
 		}
 		return p, fmt.Errorf("it cannot go on: %w: %s", err, strings.TrimSpace(string(complaint)))
 	}
 	if err := json.Unmarshal(said, &p); err != nil {
-		return p, errors.New("it is another program: it does not answer as understudy does")
+		return p, fmt.Errorf("%s is another program: it does not answer as understudy does", path)
 	}
 	for _, version := range Versions() {
 		if slices.Contains(p.Handovers, version) {
