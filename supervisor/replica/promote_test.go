@@ -107,9 +107,9 @@ func TestADemotedCopyThatIsNotTakenBackIsTheTerms(t *testing.T) {
 	for name, spoil := range map[string]func(s *stage, c *Copy){
 		"the lease has ended": func(s *stage, _ *Copy) { s.refuses = true },
 		"this supervisor ends": func(_ *stage, c *Copy) {
-			c.mu.Lock()
+			c.lending.mu.Lock()
 			c.closed = true
-			c.mu.Unlock()
+			c.lending.mu.Unlock()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
