@@ -179,9 +179,12 @@ func (w *world) ephemerals(i int) string {
 	return strings.Join(paths, "")
 }
 
-// keepServerLogs copies them beside the supervisors'.
+// keepServerLogs copies them beside the supervisors', and where something was found the transactions, too.
 func (w *world) keepServerLogs() {
 	for i, h := range w.stage.Hosts {
+		if w.report.found() > 0 {
+			w.must(os.CopyFS(filepath.Join(w.logs, h.Name), os.DirFS(w.stage.ZK.DataDirs()[i])))
+		}
 		text, err := os.ReadFile(w.stage.ZK.LogFile(i))
 		w.must(err)
 		w.must(os.WriteFile(filepath.Join(w.logs, h.Name+".log"), text, 0o644))

@@ -29,18 +29,16 @@ func (p *Play) CheckSteps(tb testing.TB) {
 // program may be alive whatever the steps say.
 func (c *Cluster) CheckSteps(tb testing.TB, zk *zktest.Ensemble, runs []Run, spared bool) {
 	tb.Helper()
-	committed, tails, err := steps.Read(zk.DataDirs()...)
+	txns, ends, err := steps.Read(zk.DataDirs()...)
 	must.OK(tb, err)
-	refused, claims := c.follow(committed, runs, spared)
-	for _, tail := range tails { // what the logs leave open has been as the steps allow, if they allow any of it
-		more := slices.Concat(committed, tail)
-		slices.SortFunc(more, func(a, b steps.Txn) int { return cmp.Compare(a.Zxid, b.Zxid) })
-		if fewer, _ := c.follow(more, runs, spared); len(fewer) < len(refused) {
-			committed, refused = more, fewer
-		}
-	}
+	claims := 0
+	refused := ends.Least(txns, func(txns []steps.Txn) []string {
+		refused, n := c.follow(txns, runs, spared)
+		claims = max(claims, n)
+		return refused
+	})
 	for _, text := range refused[:min(len(refused), 10)] { // the rest follows from these
-		tb.Error(text)
+		tb.Errorf("%s", text)
 	}
 	if len(runs) > 0 && claims == 0 {
 		tb.Errorf("the servers' logs have no claim of %d runs", len(runs))

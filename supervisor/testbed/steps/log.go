@@ -26,10 +26,15 @@ const (
 	opError           = -1
 )
 
-// Read returns the transactions of servers that are all up and agree, by their data directories, in order. Those up to the newest of a
-// leader's that most logs have were committed. Of its last ones, which one log alone has, that is not known: a leader that is cut off
-// leaves some that never were, and a server that is brought up to date by a snapshot lacks some that were.
-func Read(dirs ...string) (committed []Txn, tails [][]Txn, err error) {
+// Ends is where those of a leader's transactions that were committed may end, by its epoch, the likeliest first.
+type Ends map[int64][]int64
+
+// Read returns the transactions in the logs of servers that are all up and agree, by their data directories, in order, and where each
+// leader's may end. That is most likely the newest which most logs have. A leader that is cut off leaves some that its log alone has and that
+// were never committed, and a server that is brought up to date by a snapshot lacks some that were: so it may be the newest of any log. A
+// server that a leader was bringing up to date when both failed has logged what the leader had alone, forgets that, and may lead without it:
+// so it may be the newest which all logs have.
+func Read(dirs ...string) (all []Txn, ends Ends, err error) {
 	found, count := map[int64]Txn{}, map[int64]int{}
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "version-2", "log.*"))
@@ -47,23 +52,52 @@ func Read(dirs ...string) (committed []Txn, tails [][]Txn, err error) {
 			count[zxid]++
 		}
 	}
-	newest, tail := map[int64]int64{}, map[int64][]Txn{} // by the leader's epoch
-	for zxid, n := range count {
-		if n > len(dirs)/2 {
-			newest[zxid>>32] = max(newest[zxid>>32], zxid)
-		}
-	}
+	ends = Ends{}
+	common := map[int64]int{} // how many logs have the newest that the most have
 	for _, zxid := range slices.Sorted(maps.Keys(found)) {
-		if epoch := zxid >> 32; zxid <= newest[epoch] {
-			committed = append(committed, found[zxid])
-		} else {
-			tail[epoch] = append(tail[epoch], found[zxid])
+		all = append(all, found[zxid])
+		epoch, n := zxid>>32, count[zxid]
+		end := ends[epoch]
+		if end == nil {
+			end = make([]int64, 3)
+		}
+		if n > len(dirs)/2 {
+			end[0] = zxid
+		}
+		if end[1] = zxid; n >= common[epoch] {
+			common[epoch], end[2] = n, zxid
+		}
+		ends[epoch] = end
+	}
+	return all, ends, nil
+}
+
+// Least returns what is refused of the possible history of which the least is: what the logs leave open has been as the steps allow, if they
+// allow any of it.
+func (e Ends) Least(all []Txn, follow func([]Txn) (refused []string)) (refused []string) {
+	chosen := map[int64]int64{}
+	for epoch, possible := range e {
+		chosen[epoch] = possible[0]
+	}
+	try := func() []string {
+		return follow(slices.DeleteFunc(slices.Clone(all), func(t Txn) bool { return t.Zxid > chosen[t.Zxid>>32] }))
+	}
+	refused = try()
+	for _, epoch := range slices.Sorted(maps.Keys(e)) {
+		for _, end := range e[epoch][1:] {
+			before := chosen[epoch]
+			if end == before || len(refused) == 0 {
+				continue
+			}
+			chosen[epoch] = end
+			if fewer := try(); len(fewer) < len(refused) {
+				refused = fewer
+			} else {
+				chosen[epoch] = before
+			}
 		}
 	}
-	for _, epoch := range slices.Sorted(maps.Keys(tail)) {
-		tails = append(tails, tail[epoch])
-	}
-	return committed, tails, nil
+	return refused
 }
 
 // readLog reads one file. A server may write to it: what is not whole yet is left out.

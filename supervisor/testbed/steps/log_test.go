@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/adler32"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"understudy/election/jute"
@@ -65,10 +67,10 @@ func TestLogsAreReadAsServersWriteThem(t *testing.T) {
 	alone := encoded(header{7, 5, 7, 1006, 2}, "/a")
 	all := [][]byte{create, multi, failed, refused, expired, closed}
 	missed := encoded(header{7, 6, 1<<32 + 1, 1007, 2}, "/c")
-	got, tails, err := Read(logged(t, append(all, alone)...), logged(t, append(all[1:], missed)...), logged(t, create))
+	got, ends, err := Read(logged(t, append(all, alone)...), logged(t, append(all[1:], missed)...), logged(t, create))
 	must.OK(t, err)
-	if len(tails) != 2 || tails[0][0].Zxid != 7 || tails[1][0].Zxid != 1<<32+1 {
-		t.Errorf("not known: %v", tails)
+	if want := (Ends{0: {6, 7, 6}, 1: {0, 1<<32 + 1, 1<<32 + 1}}); !maps.EqualFunc(ends, want, slices.Equal) {
+		t.Errorf("ends: %v, want %v", ends, want)
 	}
 	want := `1 1.000 7 [{0 /a [120]}]
 2 1.001 7 [{3 /a []} {1 /a [121]} {2 /b []}]
@@ -76,6 +78,8 @@ func TestLogsAreReadAsServersWriteThem(t *testing.T) {
 4 1.003 7 []
 5 1.004 7 [] ended true
 6 1.005 8 [] ended false
+7 1.006 7 [{2 /a []}]
+4294967297 1.007 7 [{2 /c []}]
 `
 	text := ""
 	for _, x := range got {
@@ -87,6 +91,41 @@ func TestLogsAreReadAsServersWriteThem(t *testing.T) {
 	}
 	if text != want {
 		t.Errorf("read:\n%s", text)
+	}
+}
+
+// Which of the last transactions of a leader were committed is what the steps allow: with "a" of each epoch's, and without "b".
+func TestWhatLogsLeaveOpenIsAsTheStepsAllow(t *testing.T) {
+	txn := func(zxid int64, path string) []byte { return encoded(header{7, 1, zxid, 1000, 2}, path) }
+	for name, logs := range map[string][3][][]byte{
+		"most have what was committed":              {{txn(1, "a"), txn(2, "a")}, {txn(1, "a"), txn(2, "a")}, {txn(1, "a")}},
+		"one has what never was":                    {{txn(1, "a"), txn(2, "b")}, {txn(1, "a")}, {txn(1, "a")}},
+		"one has what was":                          {{txn(1, "a"), txn(2, "a"), txn(1<<32+1, "a")}, {txn(1, "a"), txn(1<<32+1, "a")}, {txn(1, "a")}},
+		"one that was brought up to date forgot it": {{txn(1, "a"), txn(2, "b")}, {txn(1, "a"), txn(2, "b"), txn(1<<32+1, "a")}, {txn(1, "a"), txn(1<<32+1, "a")}},
+	} {
+		all, ends, err := Read(logged(t, logs[0]...), logged(t, logs[1]...), logged(t, logs[2]...))
+		must.OK(t, err)
+		wanted := 0
+		for _, x := range all {
+			if x.Ops[0].Path == "a" {
+				wanted++
+			}
+		}
+		if refused := ends.Least(all, func(history []Txn) (refused []string) {
+			for _, x := range history {
+				if x.Ops[0].Path == "b" {
+					refused = append(refused, "b")
+				}
+			}
+			return append(refused, make([]string, wanted+len(refused)-len(history))...)
+		}); len(refused) > 0 {
+			t.Errorf("%s: %q", name, refused)
+		}
+	}
+	all, ends, err := Read(logged(t, txn(1, "b"), txn(2, "a")), logged(t, txn(1, "b"), txn(2, "a")), logged(t, txn(1, "b")))
+	must.OK(t, err)
+	if refused := ends.Least(all, func(history []Txn) []string { return []string{"b"} }); len(refused) != 1 {
+		t.Errorf("what all logs have was no step: %q", refused)
 	}
 }
 
