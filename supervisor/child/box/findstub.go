@@ -75,11 +75,8 @@ func (id TreeID) noStub() (bool, error) {
 	return true, nil
 }
 
-func (id TreeID) killStubs(ctx context.Context) error {
-	found, err := id.Stubs()
-	if err != nil {
-		return err
-	}
+// killStubs kills those that were found.
+func (id TreeID) killStubs(ctx context.Context, found []Stat) error {
 	seen := len(found) > 0
 	for _, s := range found {
 		b, err := id.Hold(s)

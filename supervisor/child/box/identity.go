@@ -146,7 +146,11 @@ func KillByID(ctx context.Context, id TreeID) error {
 		defer l.Close()
 		return KillUntilDead(ctx, l, true)
 	}
-	return id.killStubs(ctx)
+	found, err := id.Stubs()
+	if err != nil {
+		return err
+	}
+	return id.killStubs(ctx, found)
 }
 
 // here reports whether pids and cgroups of the id mean the same to this process.
