@@ -142,16 +142,21 @@ func UndoOrphan(ctx context.Context, note []byte, log hclog.Logger) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- g.Run(running) }()
+	err = o.Note.Undo(ctx, o.Store(), unit.Means{Run: o.under(g, log)})
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// under runs the commands of pending undos under a guard.
+func (o *orphaned) under(g host.Guard, log hclog.Logger) func(context.Context, unit.PendingUndo, string, []string) error {
 	commands := unit.NewCommands(func() host.Guard { return g }, wire.Now)
 	u := unit.New(unit.Config{Service: o.Service, Node: o.Node, Cluster: o.Cluster, Logger: log, Commands: commands})
-	err = o.Note.Undo(ctx, o.Store(), unit.Means{Run: func(ctx context.Context, d unit.PendingUndo, what string, command []string) error {
+	return func(ctx context.Context, d unit.PendingUndo, what string, command []string) error {
 		bounded, cancel := context.WithTimeout(ctx, d.Timeout)
 		defer cancel()
 		if left := g.Leftover(bounded, o.Service, nil); left != nil { // P2: an undo that hangs goes on, when all looks undone
 			return fmt.Errorf("an earlier attempt has not ended: %v", left)
 		}
 		return u.Command(ctx, what, child.Spec{Argv: command, Env: u.Facts(d.Token)}, d.Timeout)
-	}})
-	stop()
-	return errors.Join(err, <-ended)
+	}
 }
