@@ -71,6 +71,7 @@ type Config struct {
 	Copies    func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
 	// Lacks is why this machine could not start a service now; it may hang with a file system. nil: that is never looked at.
 	Lacks         func(config.Service) error
+	Links         service.Links  // nil: programs alone tell that an address has no link
 	SessionRecord *SessionRecord // nil: nothing is known of a supervisor that was killed with its guardians
 	Neighbours    *Neighbours    // nil: there are none
 	Services      []service.Conf
@@ -325,7 +326,7 @@ func (s *supervisor) shared() *service.LocalNode {
 	n := &service.LocalNode{
 		Self: s.self, Root: s.cfg.Root, Cluster: ClusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard },
 		Commands: s.commands, Promises: s.promises, Spread: s.spread, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory,
-		Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry,
+		Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Links: s.cfg.Links, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry,
 		Broken: s.cfg.Broken, Died: func(session string) bool { return session != "" && session == s.died.Load() },
 		AgentAddress: s.cfg.Agent.address,
 	}

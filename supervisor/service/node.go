@@ -31,6 +31,7 @@ type LocalNode struct {
 	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
 	// Lacks is why this machine could not start a service now, which may take long to find out; nil: that is never looked at.
 	Lacks        func(config.Service) error
+	Links        Links                          // nil: programs alone tell that an address has no link
 	AgentAddress func(*election.Session) string // where other nodes ask this one; "": it has no agent
 	AskAgent     *agent.Method                  // how this node asks others; nil: it has no agent
 	Observer     Observer

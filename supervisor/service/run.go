@@ -139,6 +139,9 @@ func (t *term) attend(ctx context.Context) (well time.Duration) {
 	ready, since := run.Ready(), time.Time{}
 	v.inbox.news.wake() // earlier news counts for this run, too
 	t.confirmFailure(watching)
+	if v.node.Links != nil {
+		t.helpers.Go(func() { v.node.Links(watching, v.name, v.view.wellness.cutOff) })
+	}
 	var preferred <-chan time.Time // fires when a preferred node has been fit for long enough
 	for resumed := t.s.Resumed(); ; {
 		select {

@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
 
 	"understudy/supervisor/config"
+	"understudy/supervisor/service"
+	"understudy/supervisor/wait"
 )
 
 // In one of three seeds in which services do what outlives their processes, the device that they do it to goes away for a while, or loses
@@ -70,6 +73,27 @@ func (i *incarnation) lacks() func(config.Service) error {
 		return nil
 	}
 }
+
+// links tells of a device that is away, as the program does that holds an address; nil: it is not looked at.
+func (i *incarnation) links() service.Links {
+	n := i.node
+	if !n.w.plan.Devices {
+		return nil
+	}
+	return func(ctx context.Context, _ string, tell func(why string)) {
+		for wait.For(ctx, lookForDevice) && i.pass() {
+			why := ""
+			n.w.mu.Lock()
+			if n.bare {
+				why = errNoDevice.Error()
+			}
+			n.w.mu.Unlock()
+			tell(why)
+		}
+	}
+}
+
+const lookForDevice = time.Second
 
 // withoutDevice is how what needs a node's device fails while that is away; 0: it does not.
 func (w *world) withoutDevice(t *tree, program string) (code int) {

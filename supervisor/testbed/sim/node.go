@@ -78,6 +78,7 @@ func (n *node) config(inc *incarnation) supervisor.Config {
 		MostInTurn: p.InTurn, Machine: inc, Dial: inc.dial, Services: n.services(inc), Changes: inc.changes, Agent: inc.agent(), Notes: inc.notes, Copies: inc.copies,
 		Upgrade: supervisor.Upgrade{Asked: inc.upgrades, Become: inc.become}, Watchdog: p.watchdog(), Stuck: inc.stuck,
 		Broken: func(err error) { n.w.drills.violated("role", "%s: %v", n.name, err) }, Memory: memory{inc}, WithUndos: inc.owing, Lacks: inc.lacks(),
+		Links: inc.links(),
 	}
 	if cfg.Resolver = inc.resolver(); cfg.Resolver != nil {
 		cfg.Dial = nil
