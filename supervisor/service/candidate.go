@@ -71,8 +71,8 @@ func (t *stay) Joined(ctx context.Context) {
 		})
 		unsaid = t.s.Self.SayAt(v.name, v.copy.at)
 	}
-	if pendingEffects := v.history.takeUnwritten(); pendingEffects != nil {
-		wg.Go(func() { v.history.correct(watching, cand, *pendingEffects) })
+	if unwritten := v.history.takeUnwritten(); unwritten != nil {
+		wg.Go(func() { v.history.correct(watching, cand, *unwritten) })
 	}
 	t.candidacy.parted = func() {
 		unsaid()
