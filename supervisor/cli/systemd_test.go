@@ -24,7 +24,7 @@ import (
 
 const patience = 10 * time.Second
 
-// service manager and supervisor, both played by the test.
+// stage has service manager and supervisor, both played by the test.
 type stage struct {
 	systemd *manager
 	conn    *net.UnixConn

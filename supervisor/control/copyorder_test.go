@@ -14,7 +14,7 @@ import (
 	"understudy/supervisor/testbed/must"
 )
 
-// replicated is a service whose primary is on one, beside a follower on two, and a node three that was there.
+// replicatedBed has a service whose primary is on one, beside a follower on two, and a node three that was there.
 func replicatedBed(t *testing.T) (b *bed, one, two *actor) {
 	b = newBed(t)
 	one, two = b.session(), b.session()

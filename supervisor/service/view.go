@@ -186,7 +186,7 @@ func (w *view) showReady(ready bool) {
 	}
 }
 
-// showBar shows why this node is no candidate, or that it is one.
+// showObstacle shows why this node is no candidate, or that it is one.
 func (w *view) showObstacle(obstacle role.Obstacle, why string) {
 	w.neverCandidate = obstacle == role.Ineligible
 	if w.note == why {

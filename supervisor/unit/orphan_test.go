@@ -26,7 +26,7 @@ func (s *stage) NoteUndos(_ context.Context, note json.RawMessage) error {
 
 var mount = PendingUndo{Name: "fs", Command: []string{"umount"}, Undone: []string{"gone"}, Timeout: time.Second, Token: 7}
 
-// noted has a service's file of pending undos, and a note of its term.
+// noteOf returns a service's file of pending undos, and a note of its term.
 func noteOf(t *testing.T, debts ...PendingUndo) (*Unit, Note) {
 	t.Helper()
 	need.These(t, "root") // who may write the file

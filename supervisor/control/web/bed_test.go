@@ -23,7 +23,7 @@ import (
 	"understudy/supervisor/testbed/must"
 )
 
-// cluster behaves as one does, in memory.
+// fakeCluster behaves as a cluster does, in memory.
 type fakeCluster struct {
 	mu       sync.Mutex
 	services map[string]map[string]election.Role // node to role, by service

@@ -9,7 +9,7 @@ import (
 	"understudy/supervisor/testbed/kit/tick"
 )
 
-// election is run for both kinds.
+// elections runs f for both kinds of election.
 func elections(t *testing.T, f func(t *testing.T, order string)) {
 	for _, order := range []string{"race", "queue"} {
 		t.Run(order, func(t *testing.T) { f(t, "election: "+order) })

@@ -69,8 +69,8 @@ func start(t *testing.T, s *kit.Stage) {
 	s.Ready(t)
 }
 
-// P3: the last write that could be acknowledged was sent before the first server died, so the session ends no earlier than that plus
-// its timeout, and the child has to.
+// allDown stops all servers. P3: the last write that could be acknowledged was sent before the first server died, so the session ends no
+// earlier than that plus its timeout, and the child has to.
 func allDown(t *testing.T, s *kit.Stage) {
 	p := brief(t, s, "daemons=1", "every=2ms")
 	p.OnTwoHosts(t)

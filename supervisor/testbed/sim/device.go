@@ -73,7 +73,7 @@ func (d *device) reset() {
 	h.w.after(drawn(h.rng, h.w.plan.Timeout), h.powerOn)
 }
 
-// dogsView is what the checker knows of watchdogs.
+// watchdogsView is what the checker knows of watchdogs.
 type watchdogsView struct {
 	*checker
 	resets int

@@ -187,7 +187,7 @@ func (h *host) powerOn() {
 // mayLose tells whether so many of the three can be taken out of action. World.mu is held.
 func (i *incarnation) mayLose(n int) bool { return i.guard == nil || i.guard.healthy() > n }
 
-// freeze stops the supervisor process for a while. World.mu is held.
+// halt stops the supervisor process for a while. World.mu is held.
 func (i *incarnation) halt(d time.Duration) {
 	i.node.w.say("%s: supervisor %d freezes for %v", i.node.name, i.number, d.Round(time.Millisecond))
 	i.freeze()

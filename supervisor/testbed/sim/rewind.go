@@ -18,7 +18,8 @@ const (
 	rewindsFrom = 3
 )
 
-// Not where strangers keep sessions: those that operators have ended would come back, and be kept.
+// rewound reports whether the server is set back in this plan. Not where strangers keep sessions: those that operators have ended would
+// come back, and be kept.
 func (p *Plan) rewound() bool {
 	return p.Seed%rewindsIn == rewindsFrom && !p.Calm && p.Servers == 1 && !p.haunted()
 }
