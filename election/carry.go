@@ -66,13 +66,13 @@ func (e *Sessions) Resume(ctx context.Context, c CarriedSession, serve func(cont
 
 // CarriedClaim is a lock that is ours, with a breadcrumb that names us, as another image of this process held it.
 type CarriedClaim struct {
-	Token   int64           `json:"token"`
-	Since   time.Time       `json:"since"`
-	Lock    int64           `json:"lock,omitempty"` // its czxid, unless that is the token
-	Name    string          `json:"name"`           // of the claim
-	Crumb   json.RawMessage `json:"crumb"`
-	Version int32           `json:"version"`
-	Stakes  []string        `json:"stakes,omitempty"`
+	Token     int64           `json:"token"`
+	Since     time.Time       `json:"since"`
+	Lock      int64           `json:"lock,omitempty"` // its czxid, unless that is the token
+	Name      string          `json:"name"`           // of the claim
+	Crumb     json.RawMessage `json:"crumb"`
+	Version   int32           `json:"version"`
+	OwnZnodes []string        `json:"stakes,omitempty"`
 }
 
 // Carry describes the claim to the next image. No goroutine may use the claim any more.
@@ -80,7 +80,7 @@ func (c *Claim) Carry() (CarriedClaim, error) {
 	if !c.found || c.Previous != nil {
 		return CarriedClaim{}, errors.New("the breadcrumb does not name us")
 	}
-	carried := CarriedClaim{Token: c.Token, Since: c.Since, Name: c.name, Crumb: encode(c.crumb), Version: c.version, Stakes: c.ownZnodes}
+	carried := CarriedClaim{Token: c.Token, Since: c.Since, Name: c.name, Crumb: encode(c.crumb), Version: c.version, OwnZnodes: c.ownZnodes}
 	if c.czxid != c.Token {
 		carried.Lock = c.czxid
 	}
@@ -93,7 +93,7 @@ func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	claim := c.acquisition.claim(crumb, carried.Token, carried.Name, carried.Stakes)
+	claim := c.acquisition.claim(crumb, carried.Token, carried.Name, carried.OwnZnodes)
 	claim.Since, claim.czxid = carried.Since, cmp.Or(carried.Lock, carried.Token)
 	claim.found, claim.version, claim.record = true, carried.Version, crumb.Name
 	return claim, nil

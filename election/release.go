@@ -35,7 +35,7 @@ func (c *Claim) Release(ctx context.Context) error {
 		case err == nil:
 			c.s.locks.drop(c.paths.Service)
 			return nil
-		case failed >= 0 && c.isStake(ops[failed]): // gone already
+		case failed >= 0 && c.dropOwn(ops[failed]):
 			continue
 		case !again.passes(err):
 			return fmt.Errorf("give the lock back: %w", err)
@@ -81,8 +81,8 @@ func (c *Claim) withdraw(ctx context.Context) error {
 	return nil
 }
 
-// isStake reports whether an operation deletes a stake, and drops that.
-func (c *Claim) isStake(op any) bool {
+// dropOwn forgets an own znode that is gone already; false: op deletes none.
+func (c *Claim) dropOwn(op any) bool {
 	d, ok := op.(*zk.DeleteRequest)
 	if !ok {
 		return false
