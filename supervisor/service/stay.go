@@ -29,13 +29,12 @@ type stay struct {
 	trouble  error         // why the previous candidate does not work
 	patience time.Duration // before another one is tried
 
-	leftovers leftovers
 	candidacy candidacy
 	term      term
 }
 
 func newStay(ctx context.Context, v *Service, s Session) *stay {
-	t := &stay{v: v, s: s, done: ctx.Done(), patience: minPatience, leftovers: leftovers{v: v, s: s}, candidacy: candidacy{v: v, s: s}}
+	t := &stay{v: v, s: s, done: ctx.Done(), patience: minPatience, candidacy: candidacy{v: v, s: s}}
 	t.term.candidacy = &t.candidacy
 	return t
 }
@@ -57,7 +56,7 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	if stands := now.Place.Stands(); stands != was.Place.Stands() {
 		v.inbox.precheck.stand(stands)
 	}
-	v.copy.stand(now.Place == role.Standby || now.Place == role.Deferring || now.Place == role.Claiming)
+	v.copy.stand(now.Place.Stands() && now.Place != role.Blocked)
 	from, to := t.shown(was), t.shown(now)
 	if from == to {
 		return
@@ -99,8 +98,8 @@ func (t *stay) facts(now role.State) []any {
 func (t *stay) EndOld(ctx context.Context) role.Event {
 	session, enough := linger(ctx, t.s.Leave, 0)
 	defer enough()
-	t.leftovers = leftovers{v: t.v, s: t.s}
-	return t.leftovers.endLeftovers(session, ctx)
+	left := leftovers{v: t.v, s: t.s}
+	return left.endLeftovers(session, ctx)
 }
 
 // UndoOld undoes the effects that a previous session or supervisor could not undo.
@@ -108,8 +107,8 @@ func (t *stay) UndoOld(ctx context.Context) role.Event {
 	v := t.v
 	v.unit.StopUndo()
 	v.unit.LoadUndos()
-	t.leftovers = leftovers{v: v, s: t.s}
-	done := t.leftovers.undo(ctx)
+	left := leftovers{v: v, s: t.s}
+	done := left.undo(ctx)
 	if !done && !handing(ctx) { // the next stay ends that
 		v.unit.StartUndo(context.WithoutCancel(ctx))
 	}

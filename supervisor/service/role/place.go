@@ -58,15 +58,15 @@ func (s set) has(p Place) bool { return s>>p&1 == 1 }
 
 // Each place is in one of these sets. A function of step.go handles each set.
 var (
-	arriving = setOf(Away, EndingOld, UndoingOld, Joining, Retrying, Quarantined, Resuming, BackOff)
-	standing = setOf(Preparing, Standby, Blocked, Deferring, Claiming, Discarding)
-	holding  = setOf(Fencing, Arming, Running, HandingOver)
-	ending   = setOf(Stopping, Clearing, Proving, Undoing, Judging, Waiting, Releasing, Recording)
+	arriving  = setOf(Away, EndingOld, UndoingOld, Joining, Retrying, Quarantined, Resuming, BackOff)
+	unstarted = setOf(Preparing, Standby, Blocked, Deferring, Claiming, Discarding)
+	holding   = setOf(Fencing, Arming, Running, HandingOver)
+	ending    = setOf(Stopping, Clearing, Proving, Undoing, Judging, Waiting, Releasing, Recording)
 )
 
 // Others for which a set of places counts.
 var (
-	withTree = standing&^setOf(Preparing) | holding | ending | setOf(Resuming)
+	withTree = unstarted&^setOf(Preparing) | holding | ending | setOf(Resuming)
 	joined   = withTree | setOf(Quarantined, BackOff, Preparing)
 	stands   = setOf(Standby, Blocked, Deferring, Claiming)
 	proofs   = setOf(EndingOld, Proving, Discarding)

@@ -118,8 +118,8 @@ func step(s State, e Event) (next State, ok bool) {
 	switch {
 	case arriving.has(s.Place):
 		return stepArriving(s, e)
-	case standing.has(s.Place):
-		return stepStanding(s, e)
+	case unstarted.has(s.Place):
+		return stepUnstarted(s, e)
 	case holding.has(s.Place):
 		return stepHolding(s, e)
 	}
@@ -206,8 +206,8 @@ func (s State) dropped() State {
 	return s.end(LeaseEnding, Leave, false)
 }
 
-// stepStanding handles the places where nothing has been started in the tree.
-func stepStanding(s State, e Event) (State, bool) {
+// stepUnstarted handles the places where nothing has been started in the tree.
+func stepUnstarted(s State, e Event) (State, bool) {
 	switch s.Place {
 	case Preparing:
 		switch e.Kind {

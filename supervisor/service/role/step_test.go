@@ -29,7 +29,7 @@ func TestPromisesHoldOnEveryPath(t *testing.T) {
 		if next.Place == Claiming && (next.QuarantineDue || next.BackOffDue || next.Carried || next.Claimed) {
 			bad("P1, a claim that is not due")
 		}
-		if next.Claimed && (arriving | standing).has(next.Place) && next.Place != Claiming {
+		if next.Claimed && (arriving | unstarted).has(next.Place) && next.Place != Claiming {
 			bad("a claim is forgotten")
 		}
 		if s.Claimed && !next.Claimed && s.Place != Releasing && next.Place != Away {
@@ -193,7 +193,7 @@ type stub struct{ Actions }
 func TestEachPlaceIsInOneSet(t *testing.T) {
 	for p := range Places {
 		n := 0
-		for _, s := range []set{arriving, standing, holding, ending} {
+		for _, s := range []set{arriving, unstarted, holding, ending} {
 			if s.has(p) {
 				n++
 			}
