@@ -70,7 +70,7 @@ func (t *acquisition) readLock(ctx context.Context) (lock, trail view, err error
 	if t.s.sawRecord(trail) {
 		t.saw(lock.stat.Czxid)
 	}
-	if err := t.count(ctx, trail.exists); err != nil {
+	if err := t.noteNewest(ctx, trail.exists); err != nil {
 		return lock, trail, err
 	}
 	t.mayHoldLock = lock.exists && lock.stat.EphemeralOwner == t.s.ID() // until it is adopted
@@ -80,9 +80,9 @@ func (t *acquisition) readLock(ctx context.Context) (lock, trail view, err error
 	return lock, trail, nil
 }
 
-// count notes the newest claim. P1: where ZooKeeper comes back with an older copy of its data, this session may be in it, and go on. Then
-// newer claims are gone, with the breadcrumbs of programs that may still run.
-func (t *acquisition) count(ctx context.Context, crumbed bool) error {
+// noteNewest notes the newest claim. P1: where ZooKeeper comes back with an older copy of its data, this session may be in it, and go on.
+// Then newer claims are gone, with the breadcrumbs of programs that may still run.
+func (t *acquisition) noteNewest(ctx context.Context, crumbed bool) error {
 	look, err := t.s.names(ctx, t.paths)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
@@ -92,7 +92,7 @@ func (t *acquisition) count(ctx context.Context, crumbed bool) error {
 	case look.Folder.Mzxid < max(t.newest, t.names.Folder.Mzxid): // each claim writes to it
 		return ErrOlder
 	}
-	if err := t.setBack(ctx); err != nil {
+	if err := t.failIfSetBack(ctx); err != nil {
 		return err
 	}
 	t.names = look
@@ -102,8 +102,8 @@ func (t *acquisition) count(ctx context.Context, crumbed bool) error {
 	return nil
 }
 
-// setBack fails if the data was set back since the candidate's beginning.
-func (t *acquisition) setBack(ctx context.Context) error {
+// failIfSetBack fails if the data was set back since the candidate's beginning.
+func (t *acquisition) failIfSetBack(ctx context.Context) error {
 	setBacks, err := t.s.SetBacks(ctx)
 	if err == nil && setBacks != t.setBacks {
 		err = ErrOlder
@@ -192,7 +192,7 @@ func (t *acquisition) create(ctx context.Context, crumb BreadCrumb, o Opening, o
 	if born(*results[changeFolder].Stat) != t.birth {
 		return nil, t.giveBackFor(ctx, claim, ErrDeleted)
 	}
-	if older := t.setBack(ctx); errors.Is(older, ErrOlder) { // so it did, and the last look is long ago
+	if older := t.failIfSetBack(ctx); errors.Is(older, ErrOlder) { // so it did, and the last look is long ago
 		return nil, t.giveBackFor(ctx, claim, ErrOlder)
 	}
 	return claim, wrap("read the breadcrumb", err)

@@ -196,8 +196,10 @@ func (w *beat) saw(v view, l look) {
 	}
 	switch {
 	case !w.seen || is != w.sight || l.data != w.data, l.in != w.in && l.data.epoch == 0:
+		// It moved, or what was seen may be lost with the data. Of a lone server, which has no epoch, each connection may show older data.
 		w.since = l.now
 	case l.in != w.in || l.now-w.last > l.every*5/2:
+		// It may have moved unseen, or its node may have been cut off as this one was: it has half a lease to show itself.
 		w.since = max(w.since, l.now-OverAfter(lease)+lease/2)
 	}
 	w.seen, w.sight, w.last, w.in, w.data = true, is, l.now, l.in, l.data

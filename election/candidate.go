@@ -127,7 +127,7 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 		looking = InTurn(ctx)
 	}
 	if c.mode == Queue && !unsure { // if the lock may be ours, the candidate ahead of us may be waiting for us
-		if err := c.queue.reachHead(looking, c.held, c.acquisition.setBack); err != nil {
+		if err := c.queue.reachHead(looking, c.held, c.acquisition.failIfSetBack); err != nil {
 			return Opening{}, err
 		}
 	}

@@ -85,7 +85,7 @@ func (t *acquisition) reclaim(ctx context.Context, claim *Claim, name string, un
 	case !ours || crumb.Session != claim.crumb.Session:
 		return false, fmt.Errorf("%w: the record of the active node is not that of this activation any more", ErrLost)
 	}
-	if err := t.setBack(ctx); err != nil {
+	if err := t.failIfSetBack(ctx); err != nil {
 		return false, err
 	}
 	if lock.exists { // it is about to go with the previous session
