@@ -64,18 +64,7 @@ func (d *decoder) ofNode(given map[string][]spot) {
 // check checks all that the files say, for all nodes, and leaves in doc what they say for the one that is wanted.
 func (l *loader) check() (warnings Faults) {
 	shared, all := l.decoder, report{where: l.positions}
-	switch at := all.top("node"); {
-	case at.given() && shared.doc.Node.named == nil:
-		shared.doc.Config.Node = shared.doc.Node.name
-	case l.node != "":
-		shared.doc.Config.Node = l.node
-	default:
-		shared.doc.Config.Node = hostname(at)
-	}
-	named := l.node != "" || shared.doc.Node.name != "" // else it may be the host of an operator, who checks a file for others
-	if l.node == "" {
-		l.node = shared.doc.Config.Node
-	}
+	named := l.ownName(&all)
 	nodes, each := slices.Sorted(maps.Keys(l.named)), map[string]*decoder{}
 	for _, node := range append(slices.Clone(nodes), l.node) {
 		each[node] = l.decode(node)
@@ -106,6 +95,38 @@ func (l *loader) check() (warnings Faults) {
 		of.place(slices.DeleteFunc(one.found, again))
 		warnings = append(warnings, of.doubts(one.warnings)...)
 	}
+	warnings = append(warnings, l.checkAcrossNodes(shared, &all, nodes, each, named)...)
+	l.nodes = nodes
+	if shared.doc.Node.name != "" {
+		l.nodes = append(l.nodes, shared.doc.Node.name)
+	}
+	return append(warnings, shared.doubts(all.warnings)...)
+}
+
+// ownName settles which node counts, and reports whether its name was given. Else it may be the host of an operator, who checks a file for
+// others.
+func (l *loader) ownName(all *report) (named bool) {
+	doc := &l.doc
+	switch at := all.top("node"); {
+	case at.given() && doc.Node.named == nil:
+		doc.Config.Node = doc.Node.name
+	case l.node != "":
+		doc.Config.Node = l.node
+	default:
+		doc.Config.Node = hostname(at)
+	}
+	named = l.node != "" || doc.Node.name != ""
+	if l.node == "" {
+		l.node = doc.Config.Node
+	}
+	return named
+}
+
+// checkAcrossNodes checks what shows only in the settings of all nodes together. It gives the node that counts the addresses of the other
+// copies.
+func (l *loader) checkAcrossNodes(
+	shared *decoder, all *report, nodes []string, each map[string]*decoder, named bool,
+) (warnings Faults) {
 	for name, service := range l.doc.Services {
 		could := func(node string) bool { return each[node].doc.Services[name].Eligible }
 		if len(nodes) > 1 && len(shared.doc.Services[name].Nodes) > 0 && !slices.ContainsFunc(nodes, could) && !(named && could(l.node)) {
@@ -135,11 +156,7 @@ func (l *loader) check() (warnings Faults) {
 				"with the same file they do not follow the copy here", l.node)
 		}
 	}
-	l.nodes = nodes
-	if shared.doc.Node.name != "" {
-		l.nodes = append(l.nodes, shared.doc.Node.name)
-	}
-	return append(warnings, shared.doubts(all.warnings)...)
+	return warnings
 }
 
 func (n nodeKey) check(p place) {
