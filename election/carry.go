@@ -72,7 +72,7 @@ type CarriedClaim struct {
 	Name      string          `json:"name"`           // of the claim
 	Crumb     json.RawMessage `json:"crumb"`
 	Version   int32           `json:"version"`
-	OwnZnodes []string        `json:"stakes,omitempty"`
+	OwnZnodes []string        `json:"own_znodes,omitempty"`
 }
 
 // Carry describes the claim to the next image. No goroutine may use the claim any more.

@@ -145,7 +145,7 @@ func TestKillLocalCountsWhatItsClusterOwes(t *testing.T) {
 	here, err := box.Identity()
 	name, err2 := os.Hostname()
 	note := unit.Note{Node: "a", Service: t.Name(), Cluster: "two"}.Store()
-	must.OK(t, errors.Join(err, err2, note.Save([]byte(`{"node":"a","service":"`+t.Name()+`","root":"/two","debts":[{"name":"vip"}]}`), false)))
+	must.OK(t, errors.Join(err, err2, note.Save([]byte(`{"node":"a","service":"`+t.Name()+`","root":"/two","pending_undos":[{"name":"vip"}]}`), false)))
 	t.Cleanup(func() { _ = note.Save(nil, false) })
 	for root, dead := range map[string]bool{"/one": true, "/two": false, "": false} { // an older version does not name it
 		word := fencing.Target{Root: root, Service: t.Name(), Node: "a", Host: name, Machine: here.Machine, Boot: "another"}.Encode()

@@ -25,10 +25,10 @@ func TestNotesOfAForgottenServiceGo(t *testing.T) {
 		return cfg
 	}
 	cfg := of("a")
-	leave := func(name, debts string) {
+	leave := func(name, undos string) {
 		t.Helper()
 		NewMemory(cfg).Save(name, service.Known{Token: 7})
-		text := []byte(`{"node":"a","service":"` + name + `","root":"/u","lasting":7,"debts":[` + debts + `]}`)
+		text := []byte(`{"node":"a","service":"` + name + `","root":"/u","lasting":7,"pending_undos":[` + undos + `]}`)
 		must.OK(t, (unit.Note{Node: "a", Service: name, Cluster: ClusterOf(cfg)}).Store().Save(text, true))
 	}
 	leave("forgotten", "")

@@ -85,8 +85,8 @@ type CarriedTerm struct {
 	Seen  time.Time             `json:"seen"`           // its programs were watched until then
 	Tree  json.RawMessage       `json:"tree"`
 	Run   *unit.CarriedRun      `json:"run"`
-	// Orders is the tree of what promotes and demotes a copy; nil: there is none.
-	Orders json.RawMessage `json:"orders,omitempty"`
+	// PromoteTree is the tree of what promotes and demotes a copy; nil: there is none.
+	PromoteTree json.RawMessage `json:"promote_tree,omitempty"`
 
 	tree        host.Tree
 	promoteTree host.Tree
@@ -100,14 +100,14 @@ func (t *term) carry(claim election.CarriedClaim, run *unit.CarriedRun) (c *Carr
 	}
 	c.Tree, err = c.tree.ID()
 	if err == nil && c.promoteTree != nil {
-		c.Orders, err = c.promoteTree.ID()
+		c.PromoteTree, err = c.promoteTree.ID()
 	}
 	return c, err
 }
 
 // Trees is how many trees it has.
 func (c *CarriedTerm) Trees() int {
-	if c.Orders == nil {
+	if c.PromoteTree == nil {
 		return 1
 	}
 	return 2
@@ -152,8 +152,8 @@ func (r *CarriedService) Find(adopted func(tree json.RawMessage) (host.Tree, boo
 			return errors.New("it has no programs")
 		}
 		c.tree, err = find(c.Tree, c.Run)
-		if err == nil && c.Orders != nil {
-			c.promoteTree, err = find(c.Orders, nil)
+		if err == nil && c.PromoteTree != nil {
+			c.promoteTree, err = find(c.PromoteTree, nil)
 		}
 	}
 	if err == nil && r.Copy != nil {
@@ -195,7 +195,7 @@ type CarriedService struct {
 	Orders       carriedOut                `json:"orders"`
 	GaveUp       int                       `json:"gave_up,omitempty"` // times, in a row
 	Demoted      time.Time                 `json:"demoted,omitzero"`
-	PendingUndos []unit.PendingUndo        `json:"debts,omitempty"`
+	PendingUndos []unit.PendingUndo        `json:"pending_undos,omitempty"`
 	Lasting      int64                     `json:"lasting,omitempty"`
 	Term         *CarriedTerm              `json:"term,omitempty"`
 	Copy         *replica.Carried          `json:"copy,omitempty"`

@@ -116,7 +116,7 @@ func (written) Path() string { return "/dev/null" }
 
 // Load implements unit.Notes.
 func (written) Load() ([]byte, error) {
-	return []byte(`{"node":"a","service":"db","debts":[{"name":"vip","command":["true"],"timeout":1}]}`), nil
+	return []byte(`{"node":"a","service":"db","pending_undos":[{"name":"vip","command":["true"],"timeout":1}]}`), nil
 }
 
 // P2: an upgrade in the first stay, as beside a process that cannot be killed, leaves it to the next image to read what must be undone.
@@ -187,7 +187,7 @@ func TestWhatPromotesACopyIsCarriedWithItsTerm(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := h.term.carry(election.CarriedClaim{}, run)
-	if err != nil || c.Trees() != 2 || c.Orders == nil {
+	if err != nil || c.Trees() != 2 || c.PromoteTree == nil {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	r := CarriedService{Name: "db", Term: c}

@@ -40,7 +40,7 @@ type undoFile struct {
 	// is kept where it survives one as well, and stays when nothing is owed: only so it is known that nothing is.
 	Lasting      int64         `json:"lasting,omitempty"`
 	Boot         string        `json:"boot,omitempty"`
-	PendingUndos []PendingUndo `json:"debts"`
+	PendingUndos []PendingUndo `json:"pending_undos"`
 }
 
 // pendingEffects are the pending undos that are left in a boot.

@@ -21,12 +21,12 @@ type State struct {
 	Then              Then      `json:"-"`
 	Cause             EventKind `json:"-"` // of the newest end of a term
 	Obstacle          Obstacle  `json:"-"`
-	Claimed           bool      `json:"-"`                 // a claim is in our hands: only then Releasing
-	Carried           bool      `json:"carried,omitempty"` // a term was handed over, and has not gone on yet
-	QuarantineDue     bool      `json:"lost,omitempty"`    // a quarantine is due before anything is claimed
-	BackOffDue        bool      `json:"failed,omitempty"`  // a backoff is due before anything is claimed
-	BackOffUntilProof bool      `json:"settle,omitempty"`  // that backoff ends early when the previous active is known to be dead
-	TreeUnproved      bool      `json:"-"`                 // a tree is not proved dead
+	Claimed           bool      `json:"-"`                             // a claim is in our hands: only then Releasing
+	Carried           bool      `json:"carried,omitempty"`             // a term was handed over, and has not gone on yet
+	QuarantineDue     bool      `json:"quarantine_due,omitempty"`      // a quarantine is due before anything is claimed
+	BackOffDue        bool      `json:"backoff_due,omitempty"`         // a backoff is due before anything is claimed
+	BackOffUntilProof bool      `json:"backoff_until_proof,omitempty"` // that backoff ends early when the previous active is known to be dead
+	TreeUnproved      bool      `json:"-"`                             // a tree is not proved dead
 }
 
 func (s State) to(p Place) State { s.Place = p; return s }
