@@ -83,11 +83,10 @@ func (f FenceAgent) act(ctx context.Context, action string, options map[string]s
 		fmt.Fprintf(&b, "%s=%s\n", key, options[key])
 	}
 	output, err = program{argv: f.Command, stdin: b.String()}.run(ctx)
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0, output, nil
-	case errors.As(err, &exit):
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode(), output, err
 	}
 	return -1, output, err

@@ -130,8 +130,7 @@ func (h HTTP) withoutURL(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("given up: %w", context.Cause(ctx))
 	}
-	var named *url.Error
-	if errors.As(err, &named) {
+	if named, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("%s: %w", named.Op, named.Err)
 	}
 	return err

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"understudy/election"
+	"understudy/supervisor/control"
 	"understudy/supervisor/copies"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/loglimit"
@@ -18,7 +20,8 @@ import (
 // that a replicated one changes for the role machine: the tree of a candidacy is the copy's, a free lock is left to the best copy, and a
 // primary that has failed is not started again before the copies were compared.
 
-// copyHere is this node's copy, over all sessions.
+// copyHere is this node's copy, over all sessions. It is nil where the service has none: compared, cold, obstacle, halt, begin, part, close,
+// leave, stand, watchVacancy and free accept that.
 type copyHere struct {
 	*replica.Copy
 	lasts   context.Context         // ends with Keep
@@ -202,6 +205,25 @@ func (c *copyHere) said() (stands bool, token int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stands, c.token
+}
+
+// at is how far the copy is, for the heartbeat.
+func (c *copyHere) at() (election.At, bool) {
+	at, ok := c.At()
+	return election.At{Token: at.Token, Position: at.Position, Time: at.Time.UTC()}, ok
+}
+
+// local is this node's copy, for its metrics.
+func (c *copyHere) local() control.CopyStatus {
+	shown := c.Shown()
+	one := control.CopyStatus{Is: string(shown.Role), Promotion: shown.Followed, Sees: c.seenPrimary()}
+	if _, token := c.said(); token != 0 {
+		one.Is, one.Promotion, one.Sees = control.CopyPrimary, token, nil
+	}
+	if at, ok := c.at(); ok && at.Token == one.Promotion {
+		one.Position, one.Asked = &at.Position, &at.Time
+	}
+	return one
 }
 
 func (c *copyHere) judged() verdictOf {

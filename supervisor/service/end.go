@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
@@ -45,6 +46,20 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 		v.finished = &status
 	}
 	return role.Event{Kind: role.Proved}
+}
+
+// endReason is why the term ends, as the history has it.
+func (t *term) endReason() election.Reason {
+	why := t.v.state.Cause.Why()
+	seen, unreached := errors.AsType[unreachable](t.run.why)
+	ended, exited := errors.AsType[*unit.Ended](t.run.why)
+	switch {
+	case t.v.state.Cause == role.NotReachable && unreached:
+		why += election.Reason("; " + seen.who)
+	case why == election.ChildFailed && exited && ended.Status.OutOfMemory:
+		why = election.OutOfMemory
+	}
+	return why
 }
 
 // killUntilProved kills the tree, and reports Proved only when it is known to be dead and nothing can be started in it any more. While the

@@ -25,20 +25,18 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	v, why := t.v, t.term.run.why
 	v.view.showCondition(t.term.afterwards(), why.Error()+t.term.forecast())
 	t.term.run.delay, t.term.run.held = 0, role.Again
-	var ended *unit.Ended
-	var unstarted *unit.StartError
-	errors.As(why, &ended)
-	errors.As(why, &unstarted)
+	ended, exited := errors.AsType[*unit.Ended](why)
+	_, unstarted := errors.AsType[*unit.StartError](why)
 	unfit := isUnfit(why)
 	switch {
-	case ended != nil && v.conf.Once:
+	case exited && v.conf.Once:
 		v.finished = &ended.Status
 		t.term.run.delay = v.conf.Hold
 		if t.term.run.delay > 0 {
 			return role.Event{Kind: role.Again}
 		}
 		return role.Event{Kind: role.RanOnce}
-	case unstarted != nil && v.conf.Once:
+	case unstarted && v.conf.Once:
 		v.finished = &child.ExitStatus{Code: 127}
 		return role.Event{Kind: role.RanOnce}
 	case t.term.anew():
@@ -46,7 +44,7 @@ func (t *stay) Judge(ctx context.Context) role.Event {
 	}
 	hook := errors.Is(why, unit.ErrHook)
 	ok := succeeded(why)
-	v.mem.lastTerm.failure, v.mem.unstarted = why.Error(), unstarted != nil || unfit
+	v.mem.lastTerm.failure, v.mem.unstarted = why.Error(), unstarted || unfit
 	now := time.Now().UTC()
 	v.mem.lastTerm.exit, v.mem.lastTerm.exited = why.Error(), &now
 	before := v.mem.restarts
@@ -103,8 +101,8 @@ func (r *restarts) after(why error) verdict {
 		r.reset()
 		return verdict{why: "this host cannot run it: " + why.Error()}
 	}
-	var unstarted *unit.StartError
-	return r.ended(time.Now(), succeeded(why), !errors.As(why, &unstarted) && !errors.Is(why, unit.ErrHook))
+	_, unstarted := errors.AsType[*unit.StartError](why)
+	return r.ended(time.Now(), succeeded(why), !unstarted && !errors.Is(why, unit.ErrHook))
 }
 
 // isUnfit reports whether a run ended because this host cannot run the service now.
@@ -115,8 +113,8 @@ func isUnfit(why error) bool {
 
 // succeeded reports whether a run ended because a program exited with code 0.
 func succeeded(why error) bool {
-	var ended *unit.Ended
-	return errors.As(why, &ended) && ended.Status.Code == 0
+	ended, exited := errors.AsType[*unit.Ended](why)
+	return exited && ended.Status.Code == 0
 }
 
 // logFailure logs how a run ended that nobody ordered to end, and what follows. Judge decides that, unless the term ends before.
@@ -131,13 +129,13 @@ func (t *term) logFailure() {
 	if next.again && !v.conf.Once {
 		facts = append(facts, "next_start", next.after)
 	}
-	var ended *unit.Ended
-	var unstarted *unit.StartError
+	ended, exited := errors.AsType[*unit.Ended](why)
+	_, unstarted := errors.AsType[*unit.StartError](why)
 	switch {
-	case errors.As(why, &unstarted):
+	case unstarted:
 		v.log.Error("the program cannot be started", append([]any{"error", why}, facts...)...)
 		return
-	case !errors.As(why, &ended):
+	case !exited:
 		v.log.Error("the service does not work", append([]any{"why", why}, facts...)...)
 		return
 	}

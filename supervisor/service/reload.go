@@ -34,8 +34,7 @@ func (t *term) judgeReload(why error) {
 	}
 	t.run.reloaded = nil
 	v, who := t.v, t.v.name
-	var ended *unit.Ended
-	if errors.As(why, &ended) && len(v.conf.Processes) > 1 {
+	if ended, ok := errors.AsType[*unit.Ended](why); ok && len(v.conf.Processes) > 1 {
 		who += "'s process " + ended.Name
 	}
 	v.inbox.intents.reload = reload{}

@@ -251,11 +251,11 @@ func (v *Service) preferredTimer(armed <-chan time.Time) <-chan time.Time {
 // ended logs how the run ended, and returns the event.
 func (t *term) ended() role.Event {
 	v, why := t.v, t.run.why
-	var seen unreachable
+	_, unreached := errors.AsType[unreachable](why)
 	switch {
 	case errors.Is(why, child.ErrLeaseEnded), errors.Is(why, child.ErrGuardiansLost):
 		return role.Event{Kind: role.LeaseOver}
-	case errors.As(why, &seen):
+	case unreached:
 		v.mem.lastTerm.failure = why.Error()
 		v.giveUp(why.Error())
 		return role.Event{Kind: role.NotReachable}

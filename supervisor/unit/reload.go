@@ -14,9 +14,9 @@ const ReloadPatience = time.Second
 
 // FailedReload says what went wrong if a program has ended right after its reload signal.
 func FailedReload(why error, who string, sig syscall.Signal) error {
-	var ended *Ended
+	ended, ok := errors.AsType[*Ended](why)
 	switch {
-	case !errors.As(why, &ended):
+	case !ok:
 		return nil
 	case ended.Status.Signal == sig:
 		return fmt.Errorf("%s ended by %s within %v; it has no handler for its reload signal: set reload_signal, or use restart",

@@ -358,8 +358,7 @@ func (l *Log) write() {
 // failing says so in the supervisor's own log when it begins and when it ends.
 func (l *Log) failing(err error) {
 	if err != nil {
-		var errno syscall.Errno
-		if errors.As(err, &errno) {
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
 			err = errno // the path is known
 		}
 	}

@@ -93,8 +93,7 @@ func reason(ctx context.Context, err error) string {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer in time"
 	}
-	var inner *url.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*url.Error](err); ok {
 		err = inner.Err
 	}
 	return oneLine(err.Error())

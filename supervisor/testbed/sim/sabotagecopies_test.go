@@ -13,7 +13,7 @@ var sabotagesOfCopies = []sabotage{
 		copies,
 	}},
 	{"kill a copy that was taken to be promoted, and do not ask it to end", []change{
-		{"supervisor/service/run.go", "	t.term.promotion.stops(ctx, t)\n", ""},
+		{"supervisor/service/run.go", "	t.term.promotion.runToStop(ctx, t)\n", ""},
 		copies, stopsSoon,
 	}},
 	{"an empty position counts as 0", []change{
@@ -31,7 +31,7 @@ var sabotagesOfCopies = []sabotage{
 		copies,
 	}},
 	{"promote a copy without another comparison once its primary is dead", []change{
-		{"supervisor/service/again.go", "	if !v.copy.compared() || !p.fenced {\n", "	if !v.copy.compared() || p.fenced || !p.fenced {\n"},
+		{"supervisor/service/again.go", "	if !v.copy.compared() || !p.mustCompareAgain {\n", "	if !v.copy.compared() || p.mustCompareAgain || !p.mustCompareAgain {\n"},
 		copies,
 	}},
 	{"promote a copy though fewer have told than have to", []change{
@@ -54,11 +54,11 @@ var sabotagesOfCopies = []sabotage{
 		copies, preparations,
 	}},
 	{"leave a primary that other nodes do not reach where it is", []change{
-		{"supervisor/service/seen.go", "		t.run.programs.End(unreachable{now})\n", "		_ = unreachable{now}\n"},
+		{"supervisor/service/unreachable.go", "		t.run.programs.End(unreachable{now})\n", "		_ = unreachable{now}\n"},
 		copies, hides,
 	}},
 	{"stop a primary that other nodes do not reach, though no copy is fit", []change{
-		{"supervisor/service/seen.go", "	case now.to == \"\":\n		return now.unfit\n", "	case now.who == \"\":\n		return now.unfit\n"},
+		{"supervisor/service/unreachable.go", "	case now.to == \"\":\n		return now.unfit\n", "	case now.who == \"\":\n		return now.unfit\n"},
 		copies, hides,
 	}},
 	{"give the lock back though the copy was not demoted", []change{

@@ -2,16 +2,13 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"understudy/election"
-	"understudy/supervisor/control"
 	"understudy/supervisor/copies"
 	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
-	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
 
@@ -163,20 +160,6 @@ func (v *Service) stays(now outside, well time.Duration) (why string) {
 	return ""
 }
 
-// endReason is why the term ends, as the history has it.
-func (t *term) endReason() election.Reason {
-	why := t.v.state.Cause.Why()
-	var seen unreachable
-	var ended *unit.Ended
-	switch {
-	case t.v.state.Cause == role.NotReachable && errors.As(t.run.why, &seen):
-		why += election.Reason("; " + seen.who)
-	case why == election.ChildFailed && errors.As(t.run.why, &ended) && ended.Status.OutOfMemory:
-		why = election.OutOfMemory
-	}
-	return why
-}
-
 // untaken reports that no other node takes over what this one has given up: others did not reach it, and their copies have turned out not
 // to be fit, or the copy here has the newest data.
 func (v *Service) untaken() bool {
@@ -226,25 +209,6 @@ func (c *copyHere) seenPrimary() *election.SeenPrimary {
 		return nil
 	}
 	return &election.SeenPrimary{Token: s.Of.Token, Well: s.Well, Why: s.Why}
-}
-
-// at is how far the copy is, for the heartbeat.
-func (c *copyHere) at() (election.At, bool) {
-	at, ok := c.At()
-	return election.At{Token: at.Token, Position: at.Position, Time: at.Time.UTC()}, ok
-}
-
-// local is this node's copy, for its metrics.
-func (c *copyHere) local() control.CopyStatus {
-	shown := c.Shown()
-	one := control.CopyStatus{Is: string(shown.Role), Promotion: shown.Followed, Sees: c.seenPrimary()}
-	if _, token := c.said(); token != 0 {
-		one.Is, one.Promotion, one.Sees = control.CopyPrimary, token, nil
-	}
-	if at, ok := c.at(); ok && at.Token == one.Promotion {
-		one.Position, one.Asked = &at.Position, &at.Time
-	}
-	return one
 }
 
 // sameSeen compares what was told.
