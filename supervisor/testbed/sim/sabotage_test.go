@@ -2,7 +2,7 @@ package sim
 
 import "slices"
 
-// sabotage breaks the real code in one way. Its changes follow renames, if they name enough around their places to be found again.
+// sabotage breaks the real code in one way.
 type sabotage struct {
 	what    string
 	changes []change
@@ -30,8 +30,8 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"treat the previous session's name and lock as ours", []change{
 		{"election/register.go", "		if err == nil && v.exists && v.stat.EphemeralOwner == s.ID() {", "		if err == nil && v.exists {"},
-		{"election/acquire.go", "	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID()",
-			"	t.unsure = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+t.s.cfg.Node.Node+`\"`)"},
+		{"election/acquire.go", "	t.mayHoldLock = lock.exists && lock.stat.EphemeralOwner == t.s.ID()",
+			"	t.mayHoldLock = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+t.s.cfg.Node.Node+`\"`)"},
 		{"election/acquire.go", "import (\n", "import (\n	\"strings\"\n"},
 		{"election/claim.go", "!v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.czxid", "!v.exists"},
 	}},
@@ -60,10 +60,10 @@ var sabotagesOfTerms = []sabotage{
 			"	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim != nil {"},
 	}},
 	{"treat a clone's machine id as this machine's", []change{
-		{"supervisor/witness/prove.go", "(t.Machine == \"\" || t.Node != w.Node)", "t.Machine == \"\""},
+		{"supervisor/witness/prove.go", "(t.Machine == \"\" || t.Node != p.Node)", "t.Machine == \"\""},
 	}},
 	{"assume without a look that a tree on this machine is dead", []change{
-		{"supervisor/witness/prove.go", "	err := w.End(ctx, t.Tree)\n", "	err := ctx.Err()\n"},
+		{"supervisor/witness/prove.go", "	err := p.End(ctx, t.Tree)\n", "	err := ctx.Err()\n"},
 	}},
 	{"close the session although a death is unproved", []change{
 		{"election/session.go", "			s.Expire(err) // P2: programs that may be alive keep their lock, until the session ends by itself\n			e.discard(conn)\n			return err\n",
@@ -76,7 +76,7 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/supervisor.go", "return ClusterName(cfg.Root, cfg.Cluster) }", "return ClusterName(cfg.Root, cfg.Cluster+fmt.Sprint(cfg.Servers)) }"},
 	}},
 	{"no quarantine after a loss of data", []change{
-		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid\n", "	return false\n"},
+		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid", "	return false"},
 	}},
 	{"learn the session timeout of another node from a record alone", []change{
 		{"election/seen.go", "	s.seen.saw(longest)\n	return longest\n", "	return longest\n"}, unequals,
@@ -88,11 +88,11 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/term.go", "		err := t.claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
 	}},
 	{"do not watch the lock while a program stops", []change{
-		{"supervisor/service/term.go", "		v.breadcrumb.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
+		{"supervisor/service/term.go", "		v.breadcrumb.killNow(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n		why = \"the lock is lost, killing the program\"\n", "	case <-(chan struct{})(nil):\n		why = \"the lock is lost, killing the program\"\n"},
 	}},
 	{"stop a program politely after its lock was lost", []change{
-		{"supervisor/service/term.go", "		v.breadcrumb.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
+		{"supervisor/service/term.go", "		v.breadcrumb.killNow(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
 		{"supervisor/service/role/step.go", "	case LockLost, LeaseOver, Expired:\n		return s.end(k, Home, false), true", "	case LockLost, LeaseOver, Expired:\n		return s.end(k, Home, polite && k == LockLost), true"},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n		why = \"the lock is lost, killing the program\"\n", "	case <-(chan struct{})(nil):\n		why = \"the lock is lost, killing the program\"\n"},
 	}},
@@ -107,7 +107,7 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/intents.go", "	if c.Stopped {\n		return orderStop\n	}\n", ""},
 	}},
 	{"never give a service back to a preferred node", []change{
-		{"supervisor/service/run.go", "			t.obey(watching, ready == nil)\n			preferred = v.rival(preferred)\n", "			t.obey(watching, ready == nil)\n			_ = v.rival(preferred)\n"},
+		{"supervisor/service/run.go", "			t.obey(watching, ready == nil)\n			preferred = v.preferredTimer(preferred)\n", "			t.obey(watching, ready == nil)\n			_ = v.preferredTimer(preferred)\n"},
 	}},
 	{"let a drained node take a service", []change{
 		{"supervisor/service/inbox.go", "	case o.drained != nil && !o.forced:\n", "	case o.drained != nil && o.forced:\n"},
@@ -132,11 +132,11 @@ var sabotagesOfTerms = []sabotage{
 		drills,
 	}},
 	{"an agent answers before the tree is dead", []change{
-		{"supervisor/service/trees.go", "	if err := errors.Join(t.endOrders(ctx), t.tree.End(ctx)); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go errors.Join(t.endOrders(ctx), t.tree.End(ctx))\n		return nil\n	}\n"},
+		{"supervisor/service/trees.go", "	if err := errors.Join(t.endPromoteTree(ctx), t.tree.End(ctx)); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go errors.Join(t.endPromoteTree(ctx), t.tree.End(ctx))\n		return nil\n	}\n"},
 	}},
 	{"do not wait for a death after the service was removed", []change{
 		{"supervisor/service/leftover.go", "				return false\n			}\n			leaves = nil\n		case <-session.Done():", "				return false\n			}\n			return false\n		case <-session.Done():"},
-		{"supervisor/service/leftover.go", "v.unprovedTree.tree != nil && v.unprovedTree.epoch == t.s.Epoch {", "v.unprovedTree.tree != nil {"},
+		{"supervisor/service/leftover.go", "v.unprovedTree.tree != nil && v.unprovedTree.epoch == o.s.Epoch {", "v.unprovedTree.tree != nil {"},
 		stuck,
 	}},
 	{"go back to the server that was the last one", []change{
@@ -175,7 +175,7 @@ var sabotagesOfTerms = []sabotage{
 		outages, lossesAnd("PauseService, StopInFencing, DeleteInFencing"),
 	}},
 	{"guardians keep the ticket of the session that has expired", []change{
-		{"supervisor/service/reclaim.go", "	if err := t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.cand.Paths())); err != nil {\n		return err\n	}\n", ""},
+		{"supervisor/service/reclaim.go", "	if err := t.tree.Move(bounded, t.s.Epoch, election.EncodeRelease(t.cand.Paths())); err != nil {\n		return err\n	}\n", ""},
 		outages, lossesAnd("CrashSupervisor"),
 	}},
 	{"give a handed-over term's lock back before its tree is dead", []change{
@@ -193,7 +193,7 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"ask a demoted copy what it is before what promoted it is dead", []change{
 		{"supervisor/replica/promote.go", "	if err := orders.End(ctx); err != nil {\n		return err\n	}\n	if err := a.until", "	if err := a.until"},
-		{"supervisor/service/end.go", "errors.Join(t.promotion.end(bounded), t.tree.End(bounded))", "errors.Join(t.tree.End(bounded))"},
+		{"supervisor/service/end.go", "errors.Join(t.promotion.endPromoteTree(bounded), t.tree.End(bounded))", "errors.Join(t.tree.End(bounded))"},
 		copies, demotions[0], demotions[1],
 	}},
 	{"a lease that is twice as long as its node tells", []change{
@@ -257,18 +257,18 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/testbed/sim/mortal.go", "	for _, p := range c.all() {\n		if !p.outside() {\n", "	for _, p := range c.all() {\n		if !p.outside() && !p.nature.headless {\n"},
 	}},
 	{"treat a dying guardian as a living one", []change{
-		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},
+		{"supervisor/guard/replacing.go", "!g.lost && twin.acked >= s.asked {", "!g.lost && twin.number > 0 {"},
 	}},
 	{"replace a guardian without checking that the other one lives", []change{
-		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number >= 0 {"},
-		{"supervisor/guard/replacing.go", "		p.bothLost(at, errAlone, BothLost)\n", "		p.start(at)\n"},
+		{"supervisor/guard/replacing.go", "!g.lost && twin.acked >= s.asked {", "!g.lost && twin.number >= 0 {"},
+		{"supervisor/guard/replacing.go", "		g.bothLost(at, errAlone, BothLost)\n", "		g.start(at)\n"},
 	}},
 	{"let a guardian serve before it knows every tree", []change{
 		{"supervisor/guard/guardians.go", "		if s.post == learning && m.Seq == 0 && m.Tree > 0 {\n", "		if g.stopped && m.Seq == 0 && m.Tree > 0 {\n"},
 		blinds,
 	}},
 	{"a guardian closes a session before it knows every tree", []change{
-		{"supervisor/guard/lease.go", "{ return w.told && len(l.ticket) > 0 }", "{ return len(l.ticket) > 0 }"},
+		{"supervisor/guard/lease.go", "{ return g.told && len(l.ticket) > 0 }", "{ return len(l.ticket) > 0 }"},
 		blinds,
 	}},
 	{"tell a new guardian about no tree", []change{
@@ -319,11 +319,11 @@ var sabotagesOfTerms = []sabotage{
 		effects,
 	}},
 	{"dead is enough, undone or not", []change{
-		{"supervisor/witness/prove.go", "		if left := w.PendingEffects(t, w.Host.Boot); len(left) > 0 {\n", "		if left := w.PendingEffects(t, w.Host.Boot); len(left) > 1<<20 {\n"},
+		{"supervisor/witness/prove.go", "		if left := p.PendingEffects(t, p.Host.Boot); len(left) > 0 {\n", "		if left := p.PendingEffects(t, p.Host.Boot); len(left) > 1<<20 {\n"},
 		effects,
 	}},
 	{"another boot is a proof though an effect survives it", []change{
-		{"supervisor/witness/prove.go", "	case booted:\n		return w.undone(t, ", "	case booted:\n		w.PendingEffects = nil\n		return w.undone(t, "},
+		{"supervisor/witness/prove.go", "	case booted:\n		return p.undone(t, ", "	case booted:\n		p.PendingEffects = nil\n		return p.undone(t, "},
 		effects,
 		survivors,
 	}},
