@@ -90,3 +90,20 @@ func TestAPromiseDoesNotReviveAnEndingLease(t *testing.T) {
 		t.Error("a promise that came too late extends it")
 	}
 }
+
+// P3: an answer that took longer than a lease backs none, and one that was overtaken by a later one's does not shorten that.
+func TestALateAcknowledgementChangesNothing(t *testing.T) {
+	now := time.Hour
+	l := newLease(func() time.Duration { return now }, leaseLength)
+	l.kill, l.hangUp = func(error) {}, func() {}
+	l.OnExtended(func(end time.Duration) {
+		if end != 0 && end <= now {
+			t.Errorf("guardians are told of a lease that ended %v ago", now-end)
+		}
+	})
+	for _, c := range []struct{ sent, end time.Duration }{{now - leaseLength, 0}, {now, now + leaseLength}, {now - 1, now + leaseLength}} {
+		if l.extend(c.sent); l.End() != c.end || l.Over() != nil {
+			t.Errorf("sent %v ago: it ends at %v, not %v; over by %v", now-c.sent, l.End(), c.end, l.Over())
+		}
+	}
+}

@@ -132,3 +132,18 @@ func TestAHostThatCannotRunTheServiceIsLeftAtOnce(t *testing.T) {
 		t.Error("the reason is not told")
 	}
 }
+
+// A pause that is over at the moment in which its term ends starts no program, only to stop it.
+func TestNoProgramIsStartedAtTheEndOfItsTerm(t *testing.T) {
+	v := made(t, Conf{}, nil)
+	v.applyConfig()
+	r := v.testStay(t.Context(), Session{}, &endingTree{})
+	r.term.run.held = role.Again
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 { // select takes any of what is ready
+		if e := r.Wait(ctx); e.Kind != role.StopAsked {
+			t.Fatalf("%v", e.Kind)
+		}
+	}
+}

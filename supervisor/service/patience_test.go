@@ -1,9 +1,12 @@
 package service
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 
 	"understudy/election"
+	"understudy/supervisor/service/role"
 )
 
 func TestPatienceRunsOutOnlyBeforeTheLockIsClaimed(t *testing.T) {
@@ -43,6 +46,40 @@ func TestPatienceRunsOutOnlyBeforeTheLockIsClaimed(t *testing.T) {
 			if p.Over() != c.over || (ends == 1) != c.over || may != c.may {
 				t.Errorf("over: %v, %d ends, may claim: %v", p.Over(), ends, may)
 			}
+		})
+	}
+}
+
+// The command has said that it did not get the lock: it takes none that becomes free at the same moment. One that is taken in time keeps it
+// waiting.
+func TestNoLockIsTakenAfterTheTimeToWait(t *testing.T) {
+	for name, late := range map[string]bool{"in time": false, "late": true} {
+		synctest.Test(t, func(t *testing.T) {
+			zk, ended := newEnsemble(t), false
+			defer zk.server.Close()
+			patience := NewPatience(false, func() { ended = true })
+			v := made(t, Conf{Wait: patience}, nil)
+			zk.session(func(ctx context.Context, s *election.Session) (err error) {
+				stay := v.testStay(ctx, Session{Session: s, Gate: gateOf(s)}, &endingTree{})
+				if stay.candidacy.cand, _, err = s.NewCandidate(ctx, "db", election.Race); err != nil {
+					return err
+				}
+				if stay.candidacy.opening, err = stay.candidacy.cand.Wait(ctx); err != nil {
+					return err
+				}
+				want := role.Won
+				if late {
+					patience.Late()
+					want = role.StayOver
+				}
+				if e := stay.Claim(ctx); e.Kind != want {
+					t.Errorf("%s: %v", name, e.Kind)
+				}
+				if patience.Late(); ended != late || patience.Over() != late {
+					t.Errorf("%s: ended %v, over %v", name, ended, patience.Over())
+				}
+				return stay.candidacy.cand.Leave(ctx)
+			})
 		})
 	}
 }
