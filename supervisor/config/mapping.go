@@ -42,12 +42,33 @@ func (d *decoder) unknown(at *yaml.Node, t reflect.Type, p path) {
 		hint = ": it belongs to the service as a whole"
 	case isService && means[Process](key):
 		hint = ": it belongs to an item of processes:"
+	default:
+		hint = belongs(key, t)
 	}
 	const few = 8
 	if hint == "" && len(known) <= few {
 		hint = ": " + oneOf(known) + " can stand here"
 	}
 	d.fault(at, p.key(key), "unknown key%s", hint)
+}
+
+// belongs names the keys of a mapping below which a key, or what other tools call so, may stand.
+func belongs(key string, t reflect.Type) string {
+	key = cmp.Or(synonyms[key], key)
+	var above []string
+	for _, f := range fieldsOf(t) {
+		below := t.FieldByIndex(f.index).Type
+		if below.Kind() == reflect.Pointer {
+			below = below.Elem()
+		}
+		if below.Kind() == reflect.Struct && slices.Contains(keysOf(below), key) {
+			above = append(above, f.name)
+		}
+	}
+	if above == nil {
+		return ""
+	}
+	return ": " + key + " belongs to " + oneOf(above)
 }
 
 // means reports whether the name is a key of a T.
@@ -62,7 +83,7 @@ func (d *decoder) pairs(from spot, p path) map[string]spot {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		d.fault(n, p, "%s where a mapping (key: value) is expected%s", kindOf(n), mappingForm(n.Value, p))
+		d.fault(n, p, "%s where a mapping (key: value) is expected%s", kindOf(n), mappingForm(n.Value, from.at))
 		return nil
 	}
 	d.read += len(n.Content) / 2
@@ -162,6 +183,10 @@ func mappingForm(value string, p path) string {
 		return ": write {KEY: VALUE}, such as {command: [PROGRAM, ARGUMENT]}"
 	case len(p) == 1 && p[0] == "log":
 		return ": write {level: info}"
+	case len(p) == 4 && p[2] == "nodes":
+		return ": write {KEY: VALUE}, such as {priority: 20}"
+	case strings.Contains(value, "://") && slices.Contains([]string{"ready", "health", "promote", "demote"}, p[len(p)-1]):
+		return ": write {http: " + quoted(value) + "}"
 	}
 	forms := map[string]string{
 		"zookeeper": `{servers: ["zk1:2181"]}`, "services": "{NAME: {command: [PROGRAM, ARGUMENT]}}", "env": "{NAME: VALUE}",
@@ -201,8 +226,8 @@ func listForm(n *yaml.Node, item reflect.Type, p path) string {
 		return ": write [{KEY: VALUE}]"
 	}
 	var words []string
-	for word := range strings.SplitSeq(n.Value, ",") {
-		words = append(words, quoted(strings.TrimSpace(word)))
+	for _, word := range strings.FieldsFunc(n.Value, func(r rune) bool { return r == ',' || r == ' ' }) {
+		words = append(words, quoted(word))
 	}
 	return ": write [" + strings.Join(words, ", ") + "]"
 }

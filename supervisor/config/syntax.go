@@ -26,6 +26,12 @@ func parse(src []byte) (*yaml.Node, *Fault) {
 		}
 	}
 	docs, err := documents(src)
+	if at := conflict.FindIndex(src); err != nil && at != nil {
+		return nil, &Fault{
+			Line: 1 + bytes.Count(src[:at[0]], []byte("\n")), Column: 1,
+			Message: "not YAML: git left a merge conflict here. Keep one side, and remove the lines <<<<<<<, ======= and >>>>>>>",
+		}
+	}
 	if err != nil {
 		line, said := whereSaid(err)
 		line = faultyLine(src, line)
@@ -94,6 +100,8 @@ func unreadable(src []byte) *Fault {
 	}
 	return nil
 }
+
+var conflict = regexp.MustCompile(`(?m)^<{7} `)
 
 var sections = regexp.MustCompile(`^\[[A-Za-z][\w.: -]*\]\s*$`)
 
