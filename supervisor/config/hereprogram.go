@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,8 +118,21 @@ func (s *machineCheck) logFile(p path, g Program) {
 	} else if info, err := os.Stat(g.Log.File); err == nil && info.IsDir() {
 		s.warn(p, quoted(g.Log.File)+" is a directory: name a file in it")
 	} else if err == nil {
+		if noLog.MatchString(g.Log.File) || bytes.IndexByte(beginning(f), 0) > 0 { // at 0 it is a hole, of a log that was cut
+			s.warn(p, quoted(g.Log.File)+" looks like no log, and the program's output would be added to it: name another file")
+		}
 		_ = f.Close()
 	}
+}
+
+// noLog is a file that other programs read.
+var noLog = regexp.MustCompile(`\.(conf|cfg|ini|ya?ml|db|sqlite3?|sh|py)$`)
+
+// beginning is what a file begins with.
+func beginning(f *os.File) []byte {
+	head := make([]byte, 256)
+	n, _ := f.Read(head)
+	return head[:n]
 }
 
 // whose is the user that a program runs as. An unknown user is trusted with nothing.
@@ -146,8 +161,19 @@ func (s *machineCheck) command(p path, words Command, g Program) {
 		return
 	}
 	if _, err := find(words[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
-		s.warn(p, quoted(words[0])+err.Error())
+		s.warn(p, quoted(words[0])+err.Error()+mistaken(words[0]))
 	}
+}
+
+// mistaken continues the error of a word that is no program's name, and gives what was meant where that is plain.
+func mistaken(word string) string {
+	switch {
+	case assignment.MatchString(word):
+		return ": set a variable in env, not before the program"
+	case strings.Contains(word, " "):
+		return ": all of it is taken for the program's name. Write each word as an item of the list"
+	}
+	return ""
 }
 
 // find is the file that a command's first word stands for: a bare name is looked for in PATH, another is relative to the working
@@ -174,7 +200,7 @@ func find(name string, g Program) (string, error) {
 	} else if why, ok := errors.AsType[*exec.Error](err); ok && !errors.Is(err, exec.ErrDot) {
 		err = fmt.Errorf(": %w", reason(why.Err))
 		if info, stat := os.Stat(at); errors.Is(why.Err, fs.ErrPermission) && stat == nil && info.Mode()&0o111 == 0 {
-			err = fmt.Errorf("%w: it is not executable (chmod +x makes it so)", err)
+			err = fmt.Errorf("%w: it is not executable (chmod +x %s makes it so)", err, shown.Word(at))
 		}
 	}
 	if err == nil {
@@ -190,9 +216,7 @@ func interpreted(file string) error {
 		return nil // it may be run without being read
 	}
 	defer f.Close()
-	head := make([]byte, 256)
-	n, _ := f.Read(head)
-	line, script := strings.CutPrefix(string(head[:n]), "#!")
+	line, script := strings.CutPrefix(string(beginning(f)), "#!")
 	line, _, _ = strings.Cut(line, "\n")
 	if words := strings.Fields(line); !script || len(words) == 0 {
 		return nil

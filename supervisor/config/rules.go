@@ -154,8 +154,8 @@ func (words Command) check(p place) {
 	}
 }
 
-// shellOnly is one word with a variable, as the environment has them, or a command, which only a shell would replace.
-var shellOnly = regexp.MustCompile(`^\S*(\$[A-Z_{(]|` + "`" + `)\S*$`)
+// shellOnly is one word with a variable, as the environment has them, a command, or a home, which only a shell would replace.
+var shellOnly = regexp.MustCompile(`^(\S*(\$[A-Z_{(]|` + "`" + `)|~/)\S*$`)
 
 // checkGiven also refuses a command that is written and empty.
 func (words Command) checkGiven(p place) {

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +53,9 @@ func (m Mount) Fit() error {
 	real, err := filepath.EvalSymlinks(m.Directory) // the table has no symbolic links
 	if err == nil && real != m.Directory {
 		err = fmt.Errorf("%s leads to %s: write that", m.Directory, real)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no directory %s: create it", m.Directory)
 	}
 	if err == nil && m.local() {
 		_, err = os.Stat(m.Device)
