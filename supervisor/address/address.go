@@ -38,6 +38,17 @@ func (a Address) Here() bool {
 	return err == nil && len(found) > 0
 }
 
+// Beside is the address with another length, where this machine has that: it stays when this one is removed. Not valid: it has not.
+func (a Address) Beside() netip.Prefix {
+	all, _ := a.addresses(anyHandle)
+	for _, have := range all {
+		if set := prefix(have); set.Addr() == a.Addr() && set != a.Prefix && !set.Addr().IsLinkLocalUnicast() {
+			return set
+		}
+	}
+	return netip.Prefix{}
+}
+
 func (a Address) set(link netlink.Link) error {
 	mask := net.CIDRMask(a.Bits(), a.Addr().BitLen())
 	addr := &netlink.Addr{IPNet: &net.IPNet{IP: a.Addr().AsSlice(), Mask: mask}}

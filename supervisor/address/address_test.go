@@ -326,6 +326,15 @@ func TestAnotherClaimantIsNamedAndAnswered(t *testing.T) {
 func TestOnlyTheAddressItselfIsRemoved(t *testing.T) {
 	a, _, _, four, _ := three(t)
 	a.ip("addr add " + four.Addr().String() + "/24 dev eth0")
+	for _, mine := range []string{"", "eth0"} {
+		four.Device = mine
+		must.OK(t, a.in(func() error {
+			if set := four.Beside(); set != netip.PrefixFrom(four.Addr(), 24) {
+				return fmt.Errorf("beside %v is %v", four, set)
+			}
+			return nil
+		}))
+	}
 	a.up(four)
 	a.up(four) // it is there already
 	a.down(four)

@@ -44,8 +44,12 @@ func (s *machineCheck) address(p path, a Address) {
 	if right := address.MissingRights(); right != "" {
 		s.warn(p, "setting and announcing an address requires CAP_NET_ADMIN and CAP_NET_RAW: this process lacks "+right)
 	}
-	if err := (address.Address{Prefix: a.IP.Prefix(), Device: a.Device}).Lacks(); err != nil {
+	ours := address.Address{Prefix: a.IP.Prefix(), Device: a.Device}
+	if err := ours.Lacks(); err != nil {
 		s.warn(p, err.Error())
+	}
+	if set := ours.Beside(); set.IsValid() {
+		s.warn(p, set.String()+" is set on this host, and stays there when the service moves: remove it")
 	}
 }
 
