@@ -63,7 +63,7 @@ func (f *clusterFlags) apply(c *config.Config) error {
 	if f.ZK != "" && (f.Config == "" || f.given()) {
 		servers, err := config.ParseServers(f.ZK)
 		if err != nil {
-			return usage("--zk: %w", err)
+			return usage("%s: %w", f.source(), err)
 		}
 		c.ZooKeeper.Servers = servers
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"understudy/supervisor/control"
@@ -22,5 +23,14 @@ func TestAnAdvisedCommandSpeaksOfTheSameCluster(t *testing.T) {
 	}
 	if v.explain(nil) != nil {
 		t.Error("no error became one")
+	}
+}
+
+func TestAWrongListInTheEnvironmentIsBlamedOnTheVariable(t *testing.T) {
+	for line, want := range map[string]string{"status": "UNDERSTUDY_ZK: ", "status --zk http://b": "--zk: ", "run -- sleep 1": "UNDERSTUDY_ZK: "} {
+		t.Setenv("UNDERSTUDY_ZK", "http://a")
+		if code, _, text := says(t, strings.Fields(line)...); code != 2 || !strings.Contains(text, "understudy: "+want) {
+			t.Errorf("%s: %d %s", line, code, text)
+		}
 	}
 }

@@ -41,7 +41,9 @@ func dev(ctx context.Context, out io.Writer, address string) error {
 		return usage("--listen: %q is not host:port: write 127.0.0.1:2181, or :2181 for all addresses", address)
 	}
 	l, err := net.Listen("tcp", address)
-	if err != nil {
+	if why := config.NoListening(address, err); why != "" {
+		return fmt.Errorf("--listen: %s", why)
+	} else if err != nil {
 		return fmt.Errorf("cannot listen for ZooKeeper's clients (is another server running? choose an address with --listen): %w", err)
 	}
 	if _, err := io.WriteString(out, devWords(l.Addr().String())); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -54,7 +55,16 @@ func Main(version, operations string, args []string) int {
 	}
 	root := Root(version, operations)
 	root.SetArgs(args)
-	return exitCode(root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	return exitCode(cmp.Or(err, unknown(cmd)))
+}
+
+// unknown is the error of a command that does not exist, whose help is asked for.
+func unknown(cmd *cobra.Command) error {
+	if !cmd.HasAvailableSubCommands() {
+		return nil
+	}
+	return subcommand(cmd, cmd.Flags().Args())
 }
 
 // Root is the command that has all others, for those who describe them, too.
@@ -83,6 +93,12 @@ func Root(version, operations string) *cobra.Command {
 		goesOnCommand(), addressCommand(), mountCommand(), ocfCommand(), undoCommand())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(helpCommand())
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if unknown(cmd) == nil { // else Main fails
+			help(cmd, args)
+		}
+	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.InitDefaultCompletionCmd("")
 	describeCompletion(root)
@@ -166,6 +182,13 @@ func subcommand(cmd *cobra.Command, args []string) error {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
+	}
+	switch {
+	case cmd.ArgsLenAtDash() != 0:
+	case slices.Contains(names, args[0]):
+		return usage("%q is a command of %s: leave `--` out", args[0], cmd.CommandPath())
+	case !cmd.HasParent():
+		return usage("`run` is missing before `--`: say `understudy run --zk HOSTS -- COMMAND`")
 	}
 	return usage("unknown command %q%s (see `%s --help`)", args[0], config.DidYouMean(args[0], names), cmd.CommandPath())
 }

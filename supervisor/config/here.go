@@ -161,14 +161,22 @@ func (s *machineCheck) listens(p path, address string) {
 		return
 	}
 	l, err := net.Listen("tcp", address)
-	switch {
-	case err == nil:
+	if err == nil {
 		_ = l.Close()
-	case errors.Is(err, fs.ErrPermission):
-		s.warn(p.key("listen"), "only root may listen at "+address+": choose a port above 1023")
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		s.warn(p.key("listen"), address+" is no address of this host: use one that it has, or :PORT for all")
+	} else if why := NoListening(address, err); why != "" {
+		s.warn(p.key("listen"), why)
 	}
+}
+
+// NoListening is why nobody could listen at an address as this user, on this machine, where err is of that kind.
+func NoListening(address string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "only root may listen at " + address + ": choose a port above 1023"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return address + " is no address of this host: use one that it has, or :PORT for all"
+	}
+	return ""
 }
 
 func (s *machineCheck) agent(p path, a Agent) {
