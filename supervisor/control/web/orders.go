@@ -118,6 +118,9 @@ func parseRequest(kind, order string, body io.Reader) (request, error) {
 	}
 	if err != nil {
 		why := strings.Replace(err.Error(), "json: unknown field", "unknown key", 1)
+		if over, long := errors.AsType[*http.MaxBytesError](err); long {
+			why = fmt.Sprintf("it is longer than %d bytes", over.Limit)
+		}
 		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
 			why = "this is not JSON"
 		}

@@ -27,7 +27,7 @@ func TestWhoShowsTheTokenMayPauseAndResume(t *testing.T) {
 			{pauseDB, ``, 200, `"changed":false`, " by a client"},
 			{"/api/v1/services/db/resume", ``, 200, `"changed":true`, ""},
 			{pauseDB, `{`, 400, "JSON", ""},
-			{pauseDB, strings.Repeat("x", largestBody+1), 400, "", ""},
+			{pauseDB, strings.Repeat("x", largestBody+1), 400, "it is longer than 4096 bytes", ""},
 			{"/api/v1/services/x/pause", ``, 404, "", ""},
 			{"/api/v1/services/db/explode", ``, 404, "explode", ""},
 			{pauseDB, `{"why": "new disks"}`, 400, "unknown key", ""},
