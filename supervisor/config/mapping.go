@@ -214,7 +214,7 @@ func listForm(n *yaml.Node, item reflect.Type, p path) string {
 		return `: write [{KEY: VALUE}], or "- " before each item`
 	case n.Kind == yaml.MappingNode:
 		return ": write " + cmp.Or(forms[key], "[VALUE, VALUE]")
-	case n.Kind != yaml.ScalarNode || isNull(n):
+	case n.Kind != yaml.ScalarNode || isNull(n) || n.Value == "":
 		return ""
 	case mappings && n.Value == "agent" && slices.Contains(keysOf(item), "agent"):
 		return ": write [{agent: {}}]" // the only key that can have nothing in it

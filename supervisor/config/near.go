@@ -7,7 +7,8 @@ import (
 
 // synonyms are the words of other tools for keys and commands, in lower case and without - and _.
 var synonyms = map[string]string{
-	"after": "processes", "args": "command", "autorestart": "restart", "autostart": "eligible", "check": "health", "cmd": "command", "colocation": "processes", "cwd": "working_dir",
+	"after": "processes", "args": "command", "autorestart": "restart", "autostart": "eligible",
+	"check": "health", "cmd": "command", "colocation": "processes", "cwd": "working_dir",
 	"depends": "processes", "dependson": "processes", "dir": "working_dir", "directory": "working_dir", "enabled": "eligible",
 	"entrypoint": "command", "environment": "env", "environmentfile": "env_file", "exec": "command", "execreload": "reload_signal",
 	"execstart": "command", "execstartpre": "processes", "failuretimeout": "restart", "healthcheck": "health", "hosts": "nodes",
