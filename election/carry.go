@@ -80,7 +80,9 @@ func (c *Claim) Carry() (CarriedClaim, error) {
 	if !c.found || c.Previous != nil {
 		return CarriedClaim{}, errors.New("the breadcrumb does not name us")
 	}
-	carried := CarriedClaim{Token: c.Token, Since: c.Since, Name: c.name, Crumb: encode(c.crumb), Version: c.version, OwnZnodes: c.ownZnodes}
+	carried := CarriedClaim{
+		Token: c.Token, Since: c.Since, Name: c.name, Crumb: encode(c.crumb), Version: c.version, OwnZnodes: c.ownZnodes,
+	}
 	if c.czxid != c.Token {
 		carried.Lock = c.czxid
 	}

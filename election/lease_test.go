@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/wait"
 )
 
 // minLease is the shortest that a config may have.
@@ -59,7 +61,9 @@ func TestEndedLeaseIsNotRevived(t *testing.T) {
 			if l.extend(now); !errors.Is(l.Over(), ErrLeaseEnding) || l.End() != 0 {
 				t.Errorf("%s: over by %v", name, l.Over())
 			}
-			<-l.Ended()
+			if !wait.Closed(l.Ended()) {
+				t.Errorf("%s: its end is not told", name)
+			}
 		}
 	}
 }

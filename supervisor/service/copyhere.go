@@ -20,8 +20,8 @@ import (
 // that a replicated one changes for the role machine: the tree of a candidacy is the copy's, a free lock is left to the best copy, and a
 // primary that has failed is not started again before the copies were compared.
 
-// copyHere is this node's copy, over all sessions. It is nil where the service has none: compared, cold, obstacle, halt, begin, part, close,
-// leave, stand, watchVacancy and free accept that.
+// copyHere is this node's copy, over all sessions. It is nil where the service has none: compared, cold, obstacle, halt, begin, part,
+// close, leave, stand, watchVacancy and free accept that.
 type copyHere struct {
 	*replica.Copy
 	lasts   context.Context         // ends with Keep

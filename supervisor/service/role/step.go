@@ -25,7 +25,7 @@ type State struct {
 	Carried           bool      `json:"carried,omitempty"`             // a term was handed over, and has not gone on yet
 	QuarantineDue     bool      `json:"quarantine_due,omitempty"`      // a quarantine is due before anything is claimed
 	BackOffDue        bool      `json:"backoff_due,omitempty"`         // a backoff is due before anything is claimed
-	BackOffUntilProof bool      `json:"backoff_until_proof,omitempty"` // that backoff ends early when the previous active is known to be dead
+	BackOffUntilProof bool      `json:"backoff_until_proof,omitempty"` // it ends early once the previous active is known to be dead
 	TreeUnproved      bool      `json:"-"`                             // a tree is not proved dead
 }
 
