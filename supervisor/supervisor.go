@@ -326,7 +326,8 @@ func (s *supervisor) shared() *service.LocalNode {
 	n := &service.LocalNode{
 		Self: s.self, Root: s.cfg.Root, Cluster: ClusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard },
 		Commands: s.commands, Promises: s.promises, Spread: s.spread, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory,
-		Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Links: s.cfg.Links, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry,
+		Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Links: s.cfg.Links, Observer: s.cfg.Observer,
+		Logger: s.log, Hurry: s.cfg.Hurry,
 		Broken: s.cfg.Broken, Died: func(session string) bool { return session != "" && session == s.died.Load() },
 		AgentAddress: s.cfg.Agent.address,
 	}
