@@ -16,12 +16,29 @@ sql() { mariadb --no-defaults -S "$socket" -NBe "$1"; }
 status() { mariadb --no-defaults -S "$socket" -Be 'show slave status\G' | sed -n "s/^ *$1: //p"; }
 number() { sed -n 's/^0-[0-9]*-\([0-9]*\)$/\1/p' | grep . || echo 0; } # of a GTID; there is one domain, 0
 
-# apply_all has all that this copy has received applied. That counts, too: the primary has acknowledged it.
+# unapplied is the place in the relay log of the first transaction that is not applied, if it is there.
+unapplied() {
+	next=$(($(sql 'select @@gtid_slave_pos' | number) + 1))
+	for log in "$DATADIR"/relay.[0-9]*; do
+		sql "show relaylog events in '${log##*/}'" | awk -F '\t' -v "end=-$next\$" \
+			'$3 == "Gtid" && $6 ~ "GTID 0-[0-9]+" end {print "relay_log_file = \047" $1 "\047, relay_log_pos = " $2}'
+	done
+}
+
+# apply_all has all that this copy has received applied. That counts, too: the primary has acknowledged it. When neither thread runs, as after a
+# start, MariaDB deletes the relay log instead, unless it goes on by a place in it. What cannot be applied has to come again.
 apply_all() {
 	[ -n "$(status Master_Host)" ] || return 0
-	sql 'start slave sql_thread'
+	if [ "$(status Slave_IO_Running) $(status Slave_SQL_Running)" = 'No No' ]; then
+		from=$(unapplied)
+		[ -z "$from" ] || sql "change master to master_use_gtid = no, $from"
+	fi
+	sql 'start slave sql_thread' || sql 'reset slave; start slave sql_thread'
 	until case $(status Slave_SQL_Running_State) in 'Slave has read all relay log'*) ;; *) false ;; esac do
-		[ "$(status Slave_SQL_Running)" = Yes ] || exit 1
+		if [ "$(status Slave_SQL_Running)" != Yes ]; then
+			[ "$(status Using_Gtid)" = No ] || exit 1
+			sql 'change master to master_use_gtid = slave_pos; start slave sql_thread'
+		fi
 		sleep 0.05
 	done
 }

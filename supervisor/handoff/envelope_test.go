@@ -19,7 +19,7 @@ func TestAnEnvelopeCountsTheTreesOfEachLease(t *testing.T) {
 	}
 	plain := written(`{"name": "web", "term": {"run": {}}}`)
 	follower := written(`{"name": "db", "copy": {"lease": 70, "run": {}}}`)
-	promoted := written(`{"name": "queue", "term": {"run": {}, "orders": {"tree": 1}}, "copy": {"lease": 71}}`)
+	promoted := written(`{"name": "queue", "term": {"run": {}, "promote_tree": {"tree": 1}}, "copy": {"lease": 71}}`)
 	for _, c := range []struct {
 		services []service.CarriedService
 		version  int

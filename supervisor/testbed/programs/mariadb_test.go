@@ -229,3 +229,90 @@ func TestNothingThatTwoCopiesOfMariaDBHaveIsLost(t *testing.T) {
 	p = r.primary(t)
 	r.l.Check(t, p.Addr+r.port)
 }
+
+// What a copy had received, and so acknowledged, and not applied yet is not lost when it is started again without a primary: MariaDB would
+// delete it. Where that cannot be read, what was applied counts.
+func TestACopyOfMariaDBKeepsWhatItReceived(t *testing.T) {
+	need.These(t, "mariadbd")
+	script, err := filepath.Abs("../../../examples/mariadb-copy.sh")
+	must.OK(t, err)
+	for name, c := range map[string]struct {
+		signal syscall.Signal
+		spoil  bool
+		kept   string
+	}{"stopped": {syscall.SIGTERM, false, "3"}, "killed": {syscall.SIGKILL, false, "3"}, "with a relay log that cannot be read": {syscall.SIGTERM, true, "1"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
+			do := func(words ...string) string {
+				t.Helper()
+				out, err := exec.Command(words[0], words[1:]...).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v: %v\n%s", words, err, out)
+				}
+				return strings.TrimSpace(string(out))
+			}
+			dirs, addrs := map[string]string{}, map[string]string{"a": "127.33.6.1", "b": "127.33.6.2"}
+			order := func(node, active, order string) *exec.Cmd {
+				cmd := exec.Command(script, order)
+				cmd.Env = append(os.Environ(), "UNDERSTUDY_NODE="+node, "UNDERSTUDY_ROLE=follower", "UNDERSTUDY_ACTIVE_ADDRESS="+active, "DATADIR="+dirs[node]+"/data", "CONFIG="+dirs[node]+"/my.cnf", "REPLICA_PASSWORD="+mariaPassword)
+				return cmd
+			}
+			said := func(node, active, what string) string {
+				t.Helper()
+				out, err := order(node, active, what).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%s %s: %v\n%s", node, what, err, out)
+				}
+				return strings.TrimSpace(string(out))
+			}
+			ask := func(node, statement string) string {
+				t.Helper()
+				return do("mariadb", "--no-defaults", "-S", dirs[node]+"/data/mysqld.sock", "-NBe", statement)
+			}
+			run := func(node string) *exec.Cmd {
+				t.Helper()
+				cmd := order(node, "", "run")
+				must.OK(t, cmd.Start())
+				t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+				kit.Until(t, time.Minute, node+" answers", func() bool {
+					return exec.Command("mariadb", "--no-defaults", "-S", dirs[node]+"/data/mysqld.sock", "-e", "select 1").Run() == nil
+				})
+				return cmd
+			}
+			end := func(cmd *exec.Cmd, with syscall.Signal) {
+				t.Helper()
+				must.OK(t, cmd.Process.Signal(with))
+				_ = cmd.Wait()
+			}
+			for node, at := range addrs {
+				dirs[node] = kit.Open(t, t.TempDir())
+				must.OK(t, os.WriteFile(dirs[node]+"/my.cnf", []byte("[mariadbd]\nuser = root\nbind-address = "+at+"\n"), 0o644))
+				do("mariadb-install-db", "--no-defaults", "--user=root", "--datadir="+dirs[node]+"/data",
+					"--auth-root-authentication-method=socket", "--auth-root-socket-user=root", "--skip-test-db")
+			}
+			primary, copied := run("a"), run("b")
+			ask("a", "set global read_only = 0; create user replica identified by '"+mariaPassword+"'; grant replication slave on *.* to replica; "+
+				"create database shop; create table shop.numbers (n int)")
+			said("a", "", "promote")
+			said("b", addrs["a"], "follow")
+			rows := func() string { return ask("b", "select count(*) from shop.numbers") }
+			ask("a", "insert into shop.numbers values (1)")
+			kit.Until(t, time.Minute, "it is copied", func() bool { return rows() == "1" })
+			ask("b", "stop slave sql_thread")
+			ask("a", "insert into shop.numbers values (2); insert into shop.numbers values (3)") // as many as are acknowledged
+			end(copied, c.signal)
+			end(primary, syscall.SIGKILL)
+			if logs, err := filepath.Glob(dirs["b"] + "/data/relay.0*"); c.spoil {
+				must.OK(t, err)
+				for _, log := range logs {
+					must.OK(t, os.WriteFile(log, []byte("nothing"), 0o644))
+				}
+			}
+			run("b")
+			if position := said("b", "", "position"); rows() != c.kept {
+				t.Errorf("at position %s it has %q, not %s rows", position, ask("b", "select n from shop.numbers; select @@gtid_slave_pos, @@gtid_binlog_pos; show slave status"), c.kept)
+			}
+			said("b", "", "position") // again
+		})
+	}
+}
