@@ -35,6 +35,9 @@ func addressCommand() *cobra.Command {
 			Use: word + " [--device DEVICE] --ip IP/LENGTH", Short: short, Args: exactArgs(0, "no arguments"),
 			Example: "  understudy address " + word + " --device eth0 --ip 192.0.2.10/32",
 			RunE: func(cmd *cobra.Command, _ []string) error {
+				if len(all) == 0 {
+					return usage("--ip is missing, such as --ip 192.0.2.10/32")
+				}
 				ctx, stop := untilStopped(cmd.Context())
 				defer stop()
 				return do(ctx)
@@ -48,7 +51,6 @@ func addressCommand() *cobra.Command {
 			})
 		one.Flags().StringVar(&a.Device, "device", "",
 			"the device (default: whose network holds the address, or that of the default route)")
-		_ = one.MarkFlagRequired("ip") // it is there
 		cmd.AddCommand(one)
 		return one
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -123,6 +124,10 @@ func undrainCommand() *cobra.Command {
 				words := "Nothing to do: %s is not drained.\n"
 				if changed {
 					words = "Done: %s stands for its services again.\n"
+					is := func(n control.NodeStatus) bool { return n.Node == args[0] }
+					if s, err := c.Status(ctx); err == nil && !slices.ContainsFunc(s.Nodes, is) {
+						words = "Done: %s is not drained any more. It is not connected.\n"
+					}
 				}
 				return v.tell(drained{Node: args[0], Changed: changed}, words, args[0])
 			})

@@ -27,7 +27,9 @@ func mountCommand() *cobra.Command {
 			Use: word + " DIRECTORY", Short: short, Args: exactArgs(1, "one directory"),
 			Example: "  understudy mount " + word + " --device /dev/vdb --type ext4 /srv/db",
 			RunE: func(cmd *cobra.Command, args []string) error {
-				m.Directory = args[0]
+				if m.Directory = args[0]; m.Device == "" {
+					return usage("--device is missing, such as --device /dev/vdb")
+				}
 				ctx, stop := untilStopped(cmd.Context())
 				defer stop()
 				if inside.HasOwnMounts() { // P2: nor does their table say what the host has mounted

@@ -61,7 +61,7 @@ func Main(version, operations string, args []string) int {
 
 // unknown is the error of a command that does not exist, whose help is asked for.
 func unknown(cmd *cobra.Command) error {
-	if !cmd.HasAvailableSubCommands() {
+	if help, _ := cmd.Flags().GetBool("help"); !help || !cmd.HasAvailableSubCommands() {
 		return nil
 	}
 	return subcommand(cmd, cmd.Flags().Args())

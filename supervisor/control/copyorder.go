@@ -44,6 +44,8 @@ func (c *Cluster) OrderCopy(ctx context.Context, r CopyRequest) error {
 		return &UnknownError{"node", r.Node, copyNodes(v)}
 	case m.Role == "":
 		return refused("%s is not connected to ZooKeeper, and would not see the order", r.Node)
+	case warm && m.Drained != nil:
+		return refused("%s is %s, so its program does not stand by: `understudy undrain %s` first", r.Node, m.Drained.Words, r.Node)
 	case v.Active == "" && r.Do == "reclone":
 		return refused("no copy of %s is promoted from which that on %s could be cloned", r.Service, r.Node)
 	case r.Do == "reclone" && !r.Force && follows(v, r.Node) && !slices.ContainsFunc(v.Copies, func(one CopyStatus) bool {

@@ -91,6 +91,11 @@ func TestAnOrderForACopyIsRefusedAtOnce(t *testing.T) {
 			t.Errorf("%s of %s on %s: %v, want %q", do, service, node, err, want)
 		}
 	}
+	one.activate("warm", "one")
+	two.put(paths("warm").Members()+"/two", election.Member{Node: "two", Role: election.RoleStandby, Warm: true}, zk.FlagEphemeral)
+	one.put(election.DrainedDir(root), []byte{}, 0)
+	one.put(election.DrainedDir(root)+"/two", election.Drained{By: "ann"}.Encode(), 0)
+	refuses("warm", "restart", "two", "so its program does not stand by: `understudy undrain two` first")
 	refuses("db", "reclone", "one", "one is the primary, whose data the other copies get")
 	refuses("db", "restart", "four", `no node "four"; there is: one, three, two`)
 	refuses("db", "restart", "three", "three is not connected to ZooKeeper, and would not see the order")

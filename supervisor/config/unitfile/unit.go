@@ -30,6 +30,9 @@ type setting struct{ section, key, value string }
 // Load finds a unit below root, which is "" for this machine's own. A name with a slash is a file.
 func Load(root, name string) (*SystemdUnit, error) {
 	if strings.Contains(name, "/") {
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a regular file", name)
+		}
 		u := &SystemdUnit{Name: filepath.Base(name), root: root}
 		return u, errors.Join(u.read(name), u.isTemplate())
 	}

@@ -75,7 +75,7 @@ func TestUnitsThatRunNothing(t *testing.T) {
 	root := machine(t)
 	for name, want := range map[string]string{
 		"postgresql": "Type=oneshot", "gone": "is masked by", "nothing": "there is no unit nothing.service", "ssh.socket": "is not a service",
-		"/nowhere/x.service": "no such file",
+		"/nowhere/x.service": "no such file", "/dev/zero": "is not a regular file",
 	} {
 		unit, err := unitfile.Load(root, name)
 		if err == nil {

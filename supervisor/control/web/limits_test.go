@@ -136,6 +136,7 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 			{"GET", "/api/v1/stauts", "", 404, "there is no /api/v1/stauts: below /api/v1 are status, history, "},
 			{"GET", "/api/v1/status?service=db", "", 400, `there is no parameter "service": /api/v1/status has none`},
 			{"GET", "/api/v1/history?svc=db", "", 400, `there is no parameter "svc": /api/v1/history has service, number`},
+			{"POST", pauseDB + "?reason=disks", "", 400, `there is no parameter "reason": ` + pauseDB + " has none"},
 			{"GET", "/api/v1/events?service", "", 400, `there is no parameter "service": /api/v1/events has none`},
 		} {
 			code, text, _ := b.ask(c.method, c.path, c.body, "Authorization", "Bearer sesame")

@@ -168,9 +168,9 @@ func (s *Server) routes() http.Handler {
 	permitted("GET /metrics", look,
 		s.limited(&s.scraping, promhttp.HandlerFor(s.cfg.Board.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP))
 	permitted("GET /{$}", look, newPage().ServeHTTP)
-	permitted("POST /api/v1/token", change, s.access.token)
-	permitted("POST /api/v1/services/{service}/{order}", change, s.clerk.order)
-	permitted("POST /api/v1/nodes/{node}/{order}", change, s.clerk.order)
+	permitted("POST /api/v1/token", change, only(s.access.token))
+	permitted("POST /api/v1/services/{service}/{order}", change, only(s.clerk.order))
+	permitted("POST /api/v1/nodes/{node}/{order}", change, only(s.clerk.order))
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) { nowhere(mux, w, r) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
