@@ -27,7 +27,8 @@ func mountCommand() *cobra.Command {
 			Use: word + " DIRECTORY", Short: short, Args: exactArgs(1, "one directory"),
 			Example: "  understudy mount " + word + " --device /dev/vdb --type ext4 /srv/db",
 			RunE: func(cmd *cobra.Command, args []string) error {
-				if m.Directory = args[0]; m.Device == "" {
+				m.Directory = args[0]
+				if m.Device == "" {
 					return usage("--device is missing, such as --device /dev/vdb")
 				}
 				ctx, stop := untilStopped(cmd.Context())
