@@ -83,7 +83,7 @@ services:
 		`u.yaml:13:22: services.a.precheck.exec: "no-such-check" is not in PATH`,
 		`u.yaml:14:19: services.a.ready.exec: "no-such-probe" is not in PATH`,
 		`u.yaml:15:24: services.a.hooks.on_active.command: "no-such-hook" is not in PATH`,
-		`u.yaml:15:58: services.a.hooks.on_fence.command: "file": permission denied: it is not executable (chmod +x file makes it so)`,
+		`u.yaml:15:58: services.a.hooks.on_fence.command: "file": permission denied: it is not executable (chmod +x makes it so)`,
 		`u.yaml:16:41: services.a.fencing.methods[0].exec.command: "no-such-fence" is not in PATH`,
 		`u.yaml:17:16: services.b.command: "./file": not a directory`,
 		`u.yaml:17:37: services.b.working_dir: "file" is not a directory`,

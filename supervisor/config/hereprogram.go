@@ -200,7 +200,7 @@ func find(name string, g Program) (string, error) {
 	} else if why, ok := errors.AsType[*exec.Error](err); ok && !errors.Is(err, exec.ErrDot) {
 		err = fmt.Errorf(": %w", reason(why.Err))
 		if info, stat := os.Stat(at); errors.Is(why.Err, fs.ErrPermission) && stat == nil && info.Mode()&0o111 == 0 {
-			err = fmt.Errorf("%w: it is not executable (chmod +x %s makes it so)", err, shown.Word(at))
+			err = fmt.Errorf("%w: it is not executable (chmod +x makes it so)", err)
 		}
 	}
 	if err == nil {

@@ -46,7 +46,7 @@ func TestConfigs(t *testing.T) {
 		{"no services", here + "services:\n", 0, "warning: there are no services: nothing runs with this file, and a supervisor that has services keeps its previous config"},
 		{"an empty mapping of services", here + "services: {}\n", 0, "warning: there are no services: nothing runs with this file"},
 		{"no such program", here + "services: {a: {command: [/no/such]}}\n", 0, `warning: %s:2:25: services.a.command: "/no/such": no such file or directory (on this machine)`},
-		{"a program without the right to execute", here + "services: {a: {command: [/etc/passwd]}}\n", 0, `services.a.command: "/etc/passwd": permission denied: it is not executable (chmod +x /etc/passwd makes it so) (on this machine)`},
+		{"a program without the right to execute", here + "services: {a: {command: [/etc/passwd]}}\n", 0, `services.a.command: "/etc/passwd": permission denied: it is not executable (chmod +x makes it so) (on this machine)`},
 		{"a variable before the program", here + "services: {a: {command: LANG=C sleep 1}}\n", 0, `"LANG=C" is not in PATH: set a variable in env, not before the program (on this machine)`},
 		{"a line as one word of a list", here + "services: {a: {command: ['sleep 1']}}\n", 0, `"sleep 1" is not in PATH: all of it is taken for the program's name. Write each word as an item of the list`},
 		{"a mount without its folder", here + "services: {a: {processes: [{name: m, mount: {device: /dev/null, directory: /no/such, type: ext4}}]}}\n", 0, "mount: there is no directory /no/such: create it (on this machine)"},
