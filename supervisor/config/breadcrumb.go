@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"regexp"
@@ -38,6 +39,40 @@ func checkFilledIn(at place, text string, chooses bool) {
 	case strings.Contains(text, "{host}"):
 		at.danger("the method will refuse a node whose host has neither the node's name nor its plug's; " +
 			"write {plug} or {node} in place of {host}")
+	}
+}
+
+// ofOneHost finds the fence agents of devices that switch off their own host, and no plug.
+var ofOneHost = regexp.MustCompile(`^fence_(idrac|ilo\d?|imm|ipmilan|ipmilanplus|redfish)$`)
+
+// checkEach warns of a method that takes all nodes for the same one.
+func checkEach(at place, plugs map[string]string, texts ...string) {
+	if len(plugs) > 1 && !slices.ContainsFunc(texts, fromCrumb.MatchString) {
+		at.warn("the method does the same for each of these nodes: write {plug} where their words belong")
+	}
+}
+
+// placeholders are those that filled fills in.
+var placeholders = []string{"{service}", "{node}", "{plug}", "{host}", "{machine}", "{boot}", "{token}", "{session}", "{address}"}
+
+// likeOne finds what looks like a placeholder, and isOne one that is no variable of a shell.
+var (
+	likeOne = regexp.MustCompile(`\{[A-Za-z_]+\}`)
+	isOne   = regexp.MustCompile(`(?:^|[^$])(` + strings.Join(placeholders, "|") + `)`)
+)
+
+// checkPlaceholders warns of what looks like a placeholder, and is none.
+func checkPlaceholders(at place, text string) {
+	for _, word := range likeOne.FindAllString(filled(text), -1) {
+		at.warn("%s is no placeholder, and stays as it is%s", quoted(word),
+			cmp.Or(DidYouMean(word, placeholders), ": there are "+oneOf(placeholders)))
+	}
+}
+
+// checkUnfilled warns of a placeholder where none is filled in.
+func checkUnfilled(at place, text, instead string) {
+	if found := isOne.FindStringSubmatch(text); found != nil {
+		at.warn("nothing is filled in here, so %s stays as it is: %s", quoted(found[1]), instead)
 	}
 }
 

@@ -108,6 +108,13 @@ func (m FenceMethod) check(p place) {
 			command.warn("%s succeeds whatever the previous node's host does, and the program may still run there: "+
 				"name a command that switches that host off", quoted(idle))
 		}
+		if name := m.Exec.Command.program(); slices.Contains([]string{"halt", "poweroff", "reboot", "shutdown"}, name) {
+			command.warn("%s acts on this host, which is about to start the program, and not on the previous node's: "+
+				"name a command that switches that one off", quoted(name))
+		}
+		for i, word := range m.Exec.Command {
+			checkUnfilled(command.item(i).and(command), word, "its environment has UNDERSTUDY_TARGET_NODE and the like")
+		}
 		checkPlugs(p.key(key), m.Exec.Plugs)
 	case m.SSH != nil:
 		key, timeout = "ssh", m.SSH.Timeout
@@ -132,13 +139,21 @@ func checkFencer(p place, words Command) {
 	words.check(p)
 }
 
-// idle is the program's name where a command succeeds without doing anything.
-func (words Command) idle() string {
+// program is the name of what a command runs, by itself or as the only thing that its shell does.
+func (words Command) program() string {
 	if len(words) == 3 && words[1] == "-c" && !strings.ContainsAny(words[2], ";&|\n`$(") {
 		words = strings.Fields(words[2])
 	}
-	if len(words) > 0 && slices.Contains([]string{"true", ":", "echo", "printf", "sleep"}, filepath.Base(words[0])) {
-		return filepath.Base(words[0])
+	if len(words) == 0 {
+		return ""
+	}
+	return filepath.Base(words[0])
+}
+
+// idle is the program's name where a command succeeds without doing anything.
+func (words Command) idle() string {
+	if name := words.program(); slices.Contains([]string{"true", ":", "echo", "printf", "sleep"}, name) {
+		return name
 	}
 	return ""
 }
@@ -154,6 +169,14 @@ func (s FenceSSH) check(p place) {
 	if len(s.Plugs) > 0 {
 		checkFilledIn(p.key("address"), s.Address, false)
 	}
+	checkPlaceholders(p.key("address"), s.Address)
+	if s.Address != "" {
+		checkEach(p.key("plugs"), s.Plugs, s.Address)
+	}
+	checkUnfilled(p.key("command"), s.Command, "the facts about the program are appended")
+	if s.Command != "" && !strings.Contains(s.Command, "kill-local") {
+		p.key("command").warn("the method fails without the statement that `understudy fence kill-local` prints: have the command run that")
+	}
 	if strings.ContainsAny(s.Command, "\n\x00") {
 		p.key("command").fault("must be one line")
 	}
@@ -164,6 +187,9 @@ func (h FenceHTTP) check(p place) {
 		p.key("url").fault("missing: write a URL")
 	}
 	checkURL(p.key("url"), filled(h.URL))
+	checkPlaceholders(p.key("url"), h.URL)
+	checkPlaceholders(p.key("body"), h.Body)
+	checkEach(p.key("plugs"), h.Plugs, append(slices.Collect(maps.Values(h.Headers)), h.URL, h.Body)...)
 	checkPlugs(p, h.Plugs)
 	h.checkWhom(p)
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
@@ -179,6 +205,7 @@ func (h FenceHTTP) check(p place) {
 		if name == "" || strings.ContainsAny(name, " :\t\r\n") || strings.ContainsAny(h.Headers[name], "\r\n\x00") {
 			p.key("headers").key(name).fault("is not a header line")
 		}
+		checkPlaceholders(p.key("headers").key(name), h.Headers[name])
 	}
 	checkSecretFile(p.key("bearer_file"), h.BearerFile, "the bearer token", false)
 	if u, err := url.Parse(filled(h.URL)); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
@@ -209,6 +236,7 @@ func (f FenceProgram) check(p place) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Options)) {
 		at := p.key("options").key(name)
+		checkPlaceholders(at, f.Options[name])
 		switch {
 		case name == "action":
 			at.fault("leave it out: the method always switches the node off")
@@ -222,6 +250,9 @@ func (f FenceProgram) check(p place) {
 			at.danger("the method will refuse, because the record of the active node would choose which device the agent asks: " +
 				"list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 		}
+	}
+	if f.Options["plug"] != "" || ofOneHost.MatchString(f.Command.program()) && f.Options["port_as_ip"] == "" {
+		checkEach(p.key("plugs"), f.Plugs, slices.Collect(maps.Values(f.Options))...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Secrets)) {
 		checkSecretFile(p.key("secrets").key(name), f.Secrets[name], "it", true)
