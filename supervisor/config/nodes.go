@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -132,12 +133,25 @@ func (l *loader) checkAcrossNodes(
 		if len(nodes) > 1 && len(shared.doc.Services[name].Nodes) > 0 && !slices.ContainsFunc(nodes, could) && !(named && could(l.node)) {
 			all.top("services", name, "nodes").warn("eligible is false on every node that this file names: none of them runs the service")
 		}
+		l.checkFailback(all.top("services", name), shared.doc.Services[name], nodes, each)
 		others := map[string]string{} // one address that is for all nodes says nothing of another node: each may have a file of its own
-		for node := range shared.doc.Services[name].Nodes {
+		taken, at := map[string]string{}, path{"services", name, "replicated", "address"}
+		for _, node := range nodes {
 			r := each[node].doc.Services[name].Replicated
-			if node != l.node && r != nil && each[node].given(path{"services", name, "replicated", "address"}) {
+			_, differs := shared.doc.Services[name].Nodes[node]
+			own := differs && each[node].given(at)
+			if r == nil || r.Address == "" || !own && l.doc.Node.named == nil {
+				continue
+			}
+			if own && node != l.node {
 				others[node] = r.Address
 			}
+			if other := taken[r.Address]; other != "" {
+				warnings = append(warnings, each[node].doubts([]found{{keys: []path{at}, message: fmt.Sprintf(
+					"%s is the copy of %s, too: give each node's copy an address or a port of its own", r.Address, other)}})...)
+				continue
+			}
+			taken[r.Address] = node
 		}
 		if len(others) == 0 || service.Replicated == nil {
 			continue
@@ -157,6 +171,24 @@ func (l *loader) checkAcrossNodes(
 		}
 	}
 	return warnings
+}
+
+// checkFailback warns where no node is preferred. Without a mapping of nodes there may be others, and each may have a file of its own.
+func (l *loader) checkFailback(p place, s entry, nodes []string, each map[string]*decoder) {
+	var priorities []int
+	for _, node := range nodes {
+		if one := each[node].doc.Services[p.keys[0][1]]; one.Eligible {
+			priorities = append(priorities, one.Priority)
+		}
+	}
+	if l.doc.Node.named == nil {
+		priorities = append(priorities, s.Priority)
+	}
+	slices.Sort(priorities)
+	known := l.doc.Node.named != nil || s.Priority == 0 && !p.key("priority").given()
+	if failback := p.key("failback"); s.Failback && s.Eligible && known && failback.given() && len(slices.Compact(priorities)) == 1 {
+		failback.noEffect("a node of higher priority", "nodes: {NODE: {priority: 10}}")
+	}
 }
 
 func (n nodeKey) check(p place) {

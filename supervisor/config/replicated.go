@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -67,6 +69,9 @@ const mostCopies = 1000
 // mostAttempts bounds attempts.
 const mostAttempts = 1000
 
+// ofOneBoot finds the folders that do not outlast a boot.
+var ofOneBoot = regexp.MustCompile(`^/(tmp|run|var/run|dev/shm)(/|$)`)
+
 // check checks the keys, and refuses what does not go together with copies.
 func (r *Replicated) check(p, service place, w written) {
 	if r == nil {
@@ -81,8 +86,15 @@ func (r *Replicated) check(p, service place, w written) {
 		c.command.checkGiven(p.key(c.key))
 	}
 	checkBetween(p.key("attempts"), r.Attempts, 1, mostAttempts)
-	if _, port := printable.SplitPort(r.Address); p.key("address").given() && port == "" && !printable.IsHost(r.Address) {
-		p.key("address").fault("%s is not the name or address of a host, with or without a port", quoted(r.Address))
+	host, port := printable.SplitPort(r.Address)
+	if at := p.key("address"); at.given() && port == "" && !printable.IsHost(r.Address) {
+		at.fault("%s is not the name or address of a host, with or without a port", quoted(r.Address))
+	} else if strings.Count(r.Address, ":") == 1 { // more are of an IPv6 address
+		checkAddress(at, r.Address)
+	}
+	if z := p.node.ZooKeeper; isLoopback(host) && len(z.Servers) > 0 && !z.local() {
+		p.key("address").warn("no other host reaches %s, so no other copy could follow the one here: write this host's name or address",
+			quoted(host))
 	}
 	if from := p.key("positions_from"); from.given() || r.PositionsFrom != 0 {
 		checkBetween(from, r.PositionsFrom, 1, mostCopies)
@@ -97,8 +109,11 @@ func (r *Replicated) check(p, service place, w written) {
 	checkPositive(p.key("interval"), r.Interval)
 	checkPositive(p.key("timeout"), r.Timeout)
 	checkAbsolute(p.key("state_dir"), r.StateDir)
+	if ofOneBoot.MatchString(r.StateDir) {
+		p.key("state_dir").warn("%s may be empty after a boot: write a folder such as /var/lib/understudy", quoted(r.StateDir))
+	}
 	for _, a := range w.Address {
-		if host, _ := printable.SplitPort(r.Address); host == a.IP.Addr() {
+		if host == a.IP.Addr() {
 			p.key("address").and(service.key("address")).fault("%s moves with the primary: give one here that this node keeps",
 				quoted(host))
 		}

@@ -98,9 +98,6 @@ func (w written) check(p place) {
 			"for single nodes write nodes: {NODE: {eligible: false}}")
 	}
 	failback := p.key("failback").given()
-	if s.Failback && failback && s.Eligible && s.Priority == 0 && p.on == "" && !p.key("priority").given() && !p.key("nodes").given() {
-		p.key("failback").noEffect("a node of higher priority", "nodes: {NODE: {priority: 10}}")
-	}
 	if !s.Eligible && s.Failback && (p.on == "" || failback) { // failback may be for the other nodes
 		p.key("failback").and(p.key("eligible")).warn("has no effect: a node with eligible: false never takes the service")
 	}
