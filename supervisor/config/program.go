@@ -256,6 +256,9 @@ const (
 	mostLogs    = 1000
 )
 
+// neverFilled finds the specifiers of systemd and of dates, and variables.
+var neverFilled = regexp.MustCompile(`%?%[A-Za-z]|\$[A-Za-z_{(]+[A-Za-z_})]*`)
+
 var noLogs = regexp.MustCompile(`^/(boot|dev|etc|proc|sys|usr)/`)
 
 func (log LogFile) check(p place) {
@@ -271,6 +274,9 @@ func (log LogFile) check(p place) {
 	}
 	if noLogs.MatchString(log.File) && !strings.HasPrefix(log.File, "/usr/local/") && !strings.HasPrefix(log.File, "/dev/shm/") {
 		p.key("file").warn("%s is no place for a log: write a file below /var/log", quoted(log.File))
+	}
+	if word := neverFilled.FindString(log.File); word != "" && !strings.HasPrefix(word, "%%") {
+		p.key("file").warn("nothing is filled in here, so %s stays as it is: write the whole name", quoted(word))
 	}
 	if log.MaxSize < smallestLog {
 		p.key("max_size").fault("%v is too small: %v at least", log.MaxSize, smallestLog)

@@ -27,6 +27,10 @@ func (r Restart) check(p place) {
 		p.key("give_up_after").fault("%d is not a number from 1 to %d, or 0 for never", r.GiveUpAfter, mostFailures)
 		return
 	}
+	idle := r.Policy == RestartNever && r.GiveUpAfter > 1 && r.GiveUpAfter != writtenDefaults().Restart.GiveUpAfter
+	if after := p.key("give_up_after"); idle && after.given() && p.keys[0][0] != "defaults" {
+		after.warn("has no effect with policy: never, which gives the service to another node when the program first ends")
+	}
 	if !sound || r.Policy == RestartNever {
 		return
 	}

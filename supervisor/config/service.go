@@ -2,9 +2,12 @@ package config
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"understudy/supervisor/config/unitfile"
 )
 
 // Service is what runs on one node at a time: one process or several, in order, as one unit. A field's `doc` describes
@@ -199,6 +202,11 @@ func (h Hooks) check(p place) {
 	for i, hook := range h.all() {
 		at := p.key(hookNames[i])
 		hook.Command.checkGiven(at.key("command"))
+		starts := slices.Contains(hook.Command, "start") || slices.Contains(hook.Command, "stop")
+		if starts && unitfile.Asks(hook.Command) {
+			at.key("command").warn("%s starts or stops what no lock guards, so two nodes may run it at once: "+
+				"write its own command among processes", quoted(hook.Command[0]))
+		}
 		switch {
 		case len(hook.Command) > 0:
 			checkPositive(at.key("timeout"), hook.Timeout)

@@ -64,6 +64,10 @@ func (doc document) check(r *report) {
 		doc.Notify.check(r.top("notify"))
 	}
 	doc.Watchdog.check(r.top("watchdog"))
+	if device := r.top("watchdog", "device"); doc.Watchdog.Mode == WatchdogOff && device.given() && doc.Node.named == nil &&
+		doc.Watchdog.Device != Default().Watchdog.Device {
+		device.warn("has no effect with mode: off: write mode: automatic or mode: required")
+	}
 	// Nothing to run yet is fine where that is said, and where files that are still to come may bring it.
 	if p := r.top("services"); doc.Services == nil && !p.given() && !slices.ContainsFunc(doc.Include, isGlob) {
 		p.fault(nothingToRun)

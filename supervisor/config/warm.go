@@ -41,6 +41,9 @@ func (o Order) Given() bool { return len(o.Exec) > 0 || o.HTTP != "" || o.Signal
 
 func (o Order) check(p place) {
 	o.Exec.checkGiven(p.key("exec"))
+	if idle := o.Exec.idle(); idle != "" {
+		p.key("exec").warn("%s succeeds and gives the program no order: name a command that does", quoted(idle))
+	}
 	if o.HTTP == "" {
 		return
 	}
@@ -77,9 +80,18 @@ func (o *Warm) check(p, service place, w written) {
 		place
 		Order
 	}{{promote, o.Promote}, {demote, o.Demote}} {
-		if s := syscall.Signal(one.Signal); s == syscall.SIGKILL || s == syscall.SIGSTOP ||
-			one.Signal != 0 && one.Signal == first.StopSignal {
-			one.key("signal").fault("%v ends or freezes the program: write USR1, or another that it knows", one.Signal)
+		free := []Signal{Signal(syscall.SIGUSR1), Signal(syscall.SIGUSR2), Signal(syscall.SIGHUP)}
+		free = slices.DeleteFunc(free, func(s Signal) bool { return s == first.StopSignal || s == w.ReloadSignal })
+		switch s := one.key("signal"); {
+		case one.Signal == 0:
+		case one.Signal == first.StopSignal:
+			s.and(service.key("stop_signal")).fault("%v is stop_signal, too, which ends the program: write %v, or another that it knows",
+				one.Signal, free[0])
+		case one.Signal == Signal(syscall.SIGKILL) || one.Signal == Signal(syscall.SIGSTOP):
+			s.fault("%v ends or freezes the program: write %v, or another that it knows", one.Signal, free[0])
+		case one.Signal == w.ReloadSignal:
+			s.and(service.key("reload_signal")).warn("%v is reload_signal, too, so a reload gives this order: write %v, or another "+
+				"that it knows", one.Signal, free[0])
 		}
 	}
 	o.Promote.check(promote)
