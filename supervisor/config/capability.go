@@ -3,9 +3,13 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Capability is one of the kernel's, by its number. It is written by its name, as in CAP_NET_BIND_SERVICE.
@@ -74,6 +78,30 @@ func CapabilityMask(set []Capability) (mask uint64) {
 // InheritEnv names what a program gets of the supervisor's environment. nil: all; empty: nothing. It is written as true, false, or
 // a list of names.
 type InheritEnv []string
+
+// variables finds names that are given in place of a list of them.
+var variables = regexp.MustCompile(`^[A-Z][A-Z0-9_]*([, ]+[A-Z][A-Z0-9_]*)*$`)
+
+// inheritEnv reads true, false, or a list of names.
+func (d *decoder) inheritEnv(at []spot, target *InheritEnv, p path) {
+	n := follow(at[0].value)
+	if n.Kind == yaml.SequenceNode {
+		names := []string{}
+		d.list(at[0], reflectOf(&names), p)
+		*target = append(InheritEnv{}, names...)
+		return
+	}
+	if variables.MatchString(n.Value) && DidYouMean(n.Value, []string{"true", "false"}) == "" {
+		d.fault(n, p, "must be true, false or a list of names%s", listForm(n, reflect.TypeFor[string](), p))
+		return
+	}
+	all := true
+	d.value(at, reflectOf(&all), p)
+	*target = nil
+	if !all {
+		*target = InheritEnv{}
+	}
+}
 
 func (names InheritEnv) check(p place) {
 	for i, name := range names {

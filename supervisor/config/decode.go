@@ -327,22 +327,6 @@ func (d *decoder) word(n *yaml.Node, p path, want string) (string, bool) {
 	return "", false
 }
 
-// inheritEnv reads true, false, or a list of names.
-func (d *decoder) inheritEnv(at []spot, target *InheritEnv, p path) {
-	if follow(at[0].value).Kind == yaml.SequenceNode {
-		names := []string{}
-		d.list(at[0], reflectOf(&names), p)
-		*target = append(InheritEnv{}, names...)
-		return
-	}
-	all := true
-	d.value(at, reflectOf(&all), p)
-	*target = nil
-	if !all {
-		*target = InheritEnv{}
-	}
-}
-
 // limit reads one value for both sides, or {soft: ..., hard: ...}.
 func (d *decoder) limit(at []spot, target *Limit, p path) {
 	n := follow(at[0].value)

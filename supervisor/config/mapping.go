@@ -42,8 +42,15 @@ func (d *decoder) unknown(at *yaml.Node, t reflect.Type, p path) {
 		hint = ": it belongs to the service as a whole"
 	case isService && means[Process](key):
 		hint = ": it belongs to an item of processes:"
+	case t == reflect.TypeFor[NodeFencing]() && means[Fencing](key):
+		hint = ": it belongs to the fencing of a service, or of defaults"
+	case t == reflect.TypeFor[Fencing]() && means[NodeFencing](key):
+		hint = ": it belongs to fencing at the top of the file"
 	default:
 		hint = belongs(key, t)
+		if hint == "" && isService {
+			hint = belongs(key, reflect.TypeFor[document]())
+		}
 	}
 	const few = 8
 	if hint == "" && len(known) <= few {
@@ -181,6 +188,8 @@ func mappingForm(value string, p path) string {
 		return ": write a space after the colon"
 	case len(p) == 2 && p[0] == "services":
 		return ": write {KEY: VALUE}, such as {command: [PROGRAM, ARGUMENT]}"
+	case len(p) > 1 && p[len(p)-2] == "http" && p[len(p)-1] == "tls":
+		return ": write {cert_file: FILE, key_file: FILE}"
 	case len(p) == 1 && p[0] == "log":
 		return ": write {level: info}"
 	case len(p) == 4 && p[2] == "nodes":

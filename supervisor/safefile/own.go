@@ -134,8 +134,11 @@ func (use Purpose) check(here string, st *unix.Stat_t, last bool) error {
 		return foreignf("%s belongs to %s, who can change it: chown %d %s", here, user(st.Uid), os.Geteuid(), here)
 	}
 	mend := fmt.Sprintf("chmod %o %s", mode&^excess, here)
-	if shared { // the programs of all users need it as it is
+	switch {
+	case shared: // the programs of all users need it as it is
 		mend = "use a directory elsewhere"
+	case kind != unix.S_IFREG && kind != unix.S_IFDIR: // as they need a device
+		mend = "name a regular file"
 	}
 	return foreignf("%s belongs to %s and group %d, and its mode %04o lets others %s it: %s", here, user(st.Uid), st.Gid, mode, do, mend)
 }

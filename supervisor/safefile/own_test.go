@@ -80,6 +80,9 @@ func TestWhatIsOursIsSoOnItsWholePath(t *testing.T) {
 	if err := Own("/tmp", Setting); err != nil && strings.Contains(err.Error(), "chmod") {
 		t.Errorf("of /tmp: %v", err)
 	}
+	if err := Own("/dev/null", Secret); err == nil || !strings.HasSuffix(err.Error(), ": name a regular file") {
+		t.Errorf("of a device: %v", err)
+	}
 	t.Setenv("SUDO_UID", "4711")
 	if err := Own(s.at("home/logs/x"), Setting); err != nil {
 		t.Error("who ran sudo is root already: ", err)
