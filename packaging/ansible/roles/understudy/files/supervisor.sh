@@ -13,8 +13,8 @@ while :; do
         ;;
     esac
     said=$(timeout 20 understudy status --check 2>&1) code=$?
-    case $code in 0 | 7) exit ;; esac
-    if [ $code = 5 ] && nothing_to_run; then exit; fi
+    case $code in 0 | 7) exit 0 ;; esac
+    if [ $code = 5 ] && nothing_to_run; then exit 0; fi
     [ $SECONDS -lt "$patience" ] || break
     sleep 1
 done
