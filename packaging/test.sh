@@ -66,7 +66,8 @@ promises)
 	run promises testname -count=1 -p 1 -timeout 30m $testbed/golden $testbed/promises
 	;;
 rest)
-	run rest testname -count=1 -p 1 -timeout 40m $testbed/{kit/...,zktest,mistakes,e2e,programs,watchdog}
+	# Two packages at once: they wait most of the time, and each has hosts, servers and addresses of its own.
+	run rest testname -count=1 -p 2 -timeout 40m $testbed/{kit/...,zktest,mistakes,e2e,programs,watchdog}
 	cd $testbed/page # which is a module of its own
 	run page testname -count=1 -p 1 -timeout 40m ./...
 	cd "$top"

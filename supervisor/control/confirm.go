@@ -66,38 +66,38 @@ func (c *Cluster) Confirmable(ctx context.Context, service, node string) (look [
 	if _, err := c.Services(ctx, service); err != nil {
 		return nil, false, err
 	}
-	_, trail, why, err := confirming{znodes: c.znodes, p: election.Paths{Root: c.root, Service: service}, node: node}.examine(ctx)
-	there, elsewhere := looks(trail.Effects)
+	_, record, why, err := confirming{znodes: c.znodes, p: election.Paths{Root: c.root, Service: service}, node: node}.examine(ctx)
+	there, elsewhere := looks(record.Effects)
 	return slices.Concat(there, elsewhere), err == nil && why == "", err
 }
 
 // examine reads the facts, and refuses what cannot be sworn. why: there is nothing to confirm.
-func (o confirming) examine(ctx context.Context) (facts facts, trail breadCrumb, why string, err error) {
+func (o confirming) examine(ctx context.Context) (facts facts, record breadCrumb, why string, err error) {
 	p, node, service := o.p, o.node, o.p.Service
 	if facts, err = o.inspect(ctx); err != nil {
-		return facts, trail, "", err
+		return facts, record, "", err
 	}
-	trail = parseCrumb(facts.crumb)
+	record = parseCrumb(facts.crumb)
 	switch {
 	case !facts.crumb.exists:
 		why, err = fmt.Sprintf("no fencing of %s is pending for %s: there is no record of an active node", node, service), o.known(ctx)
-	case trail.Node == "":
+	case record.Node == "":
 		err = fmt.Errorf("the record of the active node of %s cannot be read, so it is unknown whose program it is about: "+
 			"when none runs anywhere, delete %s by hand", service, p.Crumb())
-	case trail.Node != node:
-		why, err = elsewhere(service, node, trail, facts.lock), o.known(ctx, trail.Node)
-	case trail.writtenBy(facts.lock):
+	case record.Node != node:
+		why, err = elsewhere(service, node, record, facts.lock), o.known(ctx, record.Node)
+	case record.writtenBy(facts.lock):
 		err = facts.refuse(node, "holds the lock of "+service)
-	case trail.writtenBy(facts.node), trail.Session == "" && facts.connected(): // of which nobody knows whether it is that session's
+	case record.writtenBy(facts.node), record.Session == "" && facts.connected(): // of which nobody knows whether it is that session's
 		err = facts.refuse(node, "is registered")
-	case trail.writtenBy(facts.member):
+	case record.writtenBy(facts.member):
 		path := p.Members() + "/" + node
 		err = fmt.Errorf("%w. If %s is still there then, delete that znode by hand", facts.refuse(node, "holds "+path), path)
-	case trail.Leftover.Known && facts.sameMachine() && facts.serves():
+	case record.Leftover.Known && facts.sameMachine() && facts.serves():
 		err = fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor deletes the record itself; "+
-			"to confirm it anyway, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
+			"to confirm it anyway, stop that supervisor first", node, ErrSeen, alive(record.Leftover))
 	}
-	return facts, trail, why, err
+	return facts, record, why, err
 }
 
 func (o confirming) run(ctx context.Context) (Confirmation, error) {
@@ -106,20 +106,20 @@ func (o confirming) run(ctx context.Context) (Confirmation, error) {
 		if err := backOff(ctx, tries); err != nil {
 			return Confirmation{}, err
 		}
-		facts, trail, why, err := o.examine(ctx)
+		facts, record, why, err := o.examine(ctx)
 		if err != nil || why != "" {
 			return Confirmation{Why: why}, err
 		}
-		if there, elsewhere := looks(trail.Effects); len(there)+len(elsewhere) > 0 && !o.how.EffectsGone {
+		if there, elsewhere := looks(record.Effects); len(there)+len(elsewhere) > 0 && !o.how.EffectsGone {
 			return Confirmation{}, fmt.Errorf("%w: nothing is done. Check that %s. Then add --effects-gone", ErrEffects,
 				strings.Join(slices.Concat(there, elsewhere), ", and "))
 		}
-		asked, err := o.ask(ctx, trail)
+		asked, err := o.ask(ctx, record)
 		if err != nil {
 			return Confirmation{}, err
 		}
 		err = o.order(ctx, service, func(c election.Control) (election.Control, bool) {
-			c.Confirmed = &election.Confirmed{Node: node, Token: trail.token, By: o.how.By, At: time.Now().UTC()}
+			c.Confirmed = &election.Confirmed{Node: node, Token: record.token, By: o.how.By, At: time.Now().UTC()}
 			return c, true
 		})
 		if err != nil {
@@ -137,29 +137,29 @@ func (o confirming) run(ctx context.Context) (Confirmation, error) {
 }
 
 // ask asks the agent that the breadcrumb names, and refuses the confirmation if that sees the program alive.
-func (o confirming) ask(ctx context.Context, trail breadCrumb) (notes []string, err error) {
+func (o confirming) ask(ctx context.Context, record breadCrumb) (notes []string, err error) {
 	switch {
-	case trail.Agent == "" || o.how.Force:
+	case record.Agent == "" || o.how.Force:
 		return nil, nil
 	case o.how.Ask == nil:
 		return []string{fmt.Sprintf("the agent of %s at %s was not asked, because this command knows no fencing.agent secret: "+
-			"use --config FILE of a node", trail.Node, trail.Agent)}, nil
+			"use --config FILE of a node", record.Node, record.Agent)}, nil
 	}
-	alive, err := o.how.Ask(ctx, trail.BreadCrumb, trail.token)
+	alive, err := o.how.Ask(ctx, record.BreadCrumb, record.token)
 	if alive {
-		return nil, fmt.Errorf("the agent of %s answers: %w. Nothing is done; --force confirms anyway", trail.Node, err)
+		return nil, fmt.Errorf("the agent of %s answers: %w. Nothing is done; --force confirms anyway", record.Node, err)
 	} else if err != nil {
-		notes = append(notes, fmt.Sprintf("the agent of %s proves nothing: %v", trail.Node, err))
+		notes = append(notes, fmt.Sprintf("the agent of %s proves nothing: %v", record.Node, err))
 	}
 	return notes, nil
 }
 
 // elsewhere says which node the breadcrumb names when it is another one.
-func elsewhere(service, node string, trail breadCrumb, lock znode) string {
-	if trail.writtenBy(lock) {
-		return fmt.Sprintf("no fencing of %s is pending for %s: %s is active", node, service, trail.Node)
+func elsewhere(service, node string, record breadCrumb, lock znode) string {
+	if record.writtenBy(lock) {
+		return fmt.Sprintf("no fencing of %s is pending for %s: %s is active", node, service, record.Node)
 	}
-	return fmt.Sprintf("no fencing of %s is pending for %s: it is the program of %s that may be running", node, service, trail.Node)
+	return fmt.Sprintf("no fencing of %s is pending for %s: it is the program of %s that may be running", node, service, record.Node)
 }
 
 // facts are a service's lock and breadcrumb, the supervisor that the breadcrumb names, what that says of the service, and the names that

@@ -225,9 +225,9 @@ func TestWhatItsSupervisorSeesAliveIsNotConfirmed(t *testing.T) {
 		machine, _, _ := strings.Cut(name, " ")
 		flags, wants := int32(zk.FlagEphemeral), []string{"pid 7 (postgres), state D (disk sleep)"}
 		old, fresh := b.session(), b.session()
-		trail := election.BreadCrumb{Node: "one", Machine: "m1", Boot: "b", Session: old.id()}
-		trail.Leftover = election.Leftover{Known: true, Pid: 7, Program: "postgres", State: "D (disk sleep)", By: "one"}
-		old.put(paths("db").Crumb(), trail, 0)
+		record := election.BreadCrumb{Node: "one", Machine: "m1", Boot: "b", Session: old.id()}
+		record.Leftover = election.Leftover{Known: true, Pid: 7, Program: "postgres", State: "D (disk sleep)", By: "one"}
+		old.put(paths("db").Crumb(), record, 0)
 		switch name {
 		case "m1 in a backup": // its supervisor is off
 			flags = 0
@@ -263,13 +263,13 @@ func TestWhatItsSupervisorSeesAliveIsNotConfirmed(t *testing.T) {
 // What makes a confirmation doubtful, and what keeps others from starting, is said with it.
 func TestAConfirmationPromisesNothingThatIsNotSo(t *testing.T) {
 	for name, c := range map[string]struct {
-		trail election.BreadCrumb
-		stage func(fresh *actor)
-		want  string
+		record election.BreadCrumb
+		stage  func(fresh *actor)
+		want   string
 	}{
 		"nothing":        {},
-		"what survives":  {trail: election.BreadCrumb{Effects: election.Effects{Survive: []string{"role"}}}, want: "a boot of its host does not undo"},
-		"it is failsafe": {trail: election.BreadCrumb{Failsafe: &election.Failsafe{Members: []election.Peer{{Node: "two"}}}}, want: "without ZooKeeper"},
+		"what survives":  {record: election.BreadCrumb{Effects: election.Effects{Survive: []string{"role"}}}, want: "a boot of its host does not undo"},
+		"it is failsafe": {record: election.BreadCrumb{Failsafe: &election.Failsafe{Members: []election.Peer{{Node: "two"}}}}, want: "without ZooKeeper"},
 		"its node is back": {stage: func(fresh *actor) {
 			fresh.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, zk.FlagEphemeral)
 		}, want: "connected"},
@@ -283,8 +283,8 @@ func TestAConfirmationPromisesNothingThatIsNotSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
 			old, fresh := b.session(), b.session()
-			c.trail.Node, c.trail.Session = "one", old.id()
-			old.put(paths("db").Crumb(), c.trail, 0)
+			c.record.Node, c.record.Session = "one", old.id()
+			old.put(paths("db").Crumb(), c.record, 0)
 			if c.stage != nil {
 				c.stage(fresh)
 			}

@@ -269,19 +269,19 @@ func describe(name string, lock, crumb znode, members []MemberStatus) ServiceSta
 		_ = json.Unmarshal(lock.data, &holder) // a lock that says nothing is a lock
 		s.Lock = cmp.Or(holder.Node, "unknown")
 	}
-	trail := parseCrumb(crumb)
+	record := parseCrumb(crumb)
 	switch {
-	case lock.exists && trail.writtenBy(lock):
+	case lock.exists && record.writtenBy(lock):
 		s.Active, s.Host, s.Pid, s.Token = s.Lock, holder.Host, holder.Pid, tokenOf(lock)
 		s.Since = when(holder.Since)
-		if trail.Failsafe.Binds() {
-			for _, m := range trail.Failsafe.Members {
+		if record.Failsafe.Binds() {
+			for _, m := range record.Failsafe.Members {
 				s.Failsafe = append(s.Failsafe, m.Node)
 			}
 		}
 	case crumb.exists:
 		s.Fencing = &FencingStatus{
-			Node: trail.Node, Host: trail.Host, By: s.Lock, Token: trail.token, Since: when(holder.Since), effects: trail.Effects,
+			Node: record.Node, Host: record.Host, By: s.Lock, Token: record.token, Since: when(holder.Since), effects: record.Effects,
 		}
 	}
 	if s.Lock != "" && !slices.ContainsFunc(members, func(m MemberStatus) bool { return m.Node == s.Lock }) {
