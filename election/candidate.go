@@ -285,13 +285,6 @@ func (c *Candidate) Leave(ctx context.Context) error {
 	return wrap("leave", repeat(ctx, c.s.client, func() error { return c.s.delete(ctx, c.paths.Members()+"/"+c.s.cfg.Node.Node) }))
 }
 
-func wrap(what string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
 // Mode is the candidate's kind of election.
 func (c *Candidate) Mode() Mode { return c.mode }
 

@@ -344,3 +344,27 @@ func (c *Claim) rewrite(ctx context.Context) error {
 	}
 	return err
 }
+
+// PreviousEnding bounds when the last program of the previous active died, by how its lock went. previous is what its breadcrumb said, if
+// it left one. The last sign of life is a heartbeat, of which there are six in a lease. When its lock goes the lease is over: P3; or
+// guardians ended it after a death.
+func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
+	d := c.lockEnd
+	if d.gone.IsZero() {
+		d.gone = c.Since
+	}
+	switch {
+	case previous == nil: // it was found dead at any time before
+		return Ending{}
+	case c.leased || d.token != c.PreviousToken: // its lock was deleted by hand, or its session closed, or nobody here has seen it go
+		return Ending{}
+	}
+	end := Ending{of: d.token}
+	if previous.Failsafe == nil { // else the program may have outlasted the lease
+		end.Max = utc(d.gone)
+	}
+	if c.stood != nil && (end.Max == nil || c.stood.Before(*end.Max)) { // else the nodes' clocks disagree
+		end.Min = c.stood
+	}
+	return end
+}

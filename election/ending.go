@@ -2,7 +2,6 @@ package election
 
 import (
 	"cmp"
-	"context"
 	"time"
 )
 
@@ -71,43 +70,6 @@ func (d *lockEnd) went(connected time.Time) {
 	if !d.seen.Before(connected) {
 		d.seen = d.gone
 	}
-}
-
-// WatchLock notes how the lock goes, until ctx or the session ends: for a candidate that may not take it now.
-func (c *Candidate) WatchLock(ctx context.Context) error {
-	for {
-		lock, err := outcome(ctx, c.s.client, func() (view, error) { return c.acquisition.getLock(ctx) })
-		if err != nil {
-			return err
-		}
-		if err := c.s.await(ctx, lock.changed); err != nil {
-			return err
-		}
-	}
-}
-
-// PreviousEnding bounds when the last program of the previous active died, by how its lock went. previous is what its breadcrumb said, if
-// it left one. The last sign of life is a heartbeat, of which there are six in a lease. When its lock goes the lease is over: P3; or
-// guardians ended it after a death.
-func (c *Claim) PreviousEnding(previous *BreadCrumb) Ending {
-	d := c.lockEnd
-	if d.gone.IsZero() {
-		d.gone = c.Since
-	}
-	switch {
-	case previous == nil: // it was found dead at any time before
-		return Ending{}
-	case c.leased || d.token != c.PreviousToken: // its lock was deleted by hand, or its session closed, or nobody here has seen it go
-		return Ending{}
-	}
-	end := Ending{of: d.token}
-	if previous.Failsafe == nil { // else the program may have outlasted the lease
-		end.Max = utc(d.gone)
-	}
-	if c.stood != nil && (end.Max == nil || c.stood.Before(*end.Max)) { // else the nodes' clocks disagree
-		end.Min = c.stood
-	}
-	return end
 }
 
 func utc(t time.Time) *time.Time {

@@ -70,3 +70,16 @@ func (t *acquisition) vacate(ctx context.Context, held *beat, lock, trail view) 
 	}
 	return fmt.Errorf("take the lock of a node that sends no heartbeats: %w", err)
 }
+
+// WatchLock notes how the lock goes, until ctx or the session ends: for a candidate that may not take it now.
+func (c *Candidate) WatchLock(ctx context.Context) error {
+	for {
+		lock, err := outcome(ctx, c.s.client, func() (view, error) { return c.acquisition.getLock(ctx) })
+		if err != nil {
+			return err
+		}
+		if err := c.s.await(ctx, lock.changed); err != nil {
+			return err
+		}
+	}
+}

@@ -258,16 +258,6 @@ func (c *candidacy) pause(ctx context.Context) time.Duration {
 	return min(v.growing(), r.RejoinAfter)
 }
 
-// growing is a delay that grows with each time in a row that this node has given the service up.
-func (v *Service) growing() time.Duration {
-	r := v.conf.Restart
-	delay := r.Delay
-	for range v.mem.preference.relapses.times {
-		delay = min(2*delay, r.MaxDelay)
-	}
-	return delay
-}
-
 // Prepare makes the tree, so that a failover need not make it.
 func (t *stay) Prepare(ctx context.Context) role.Event {
 	v := t.v

@@ -300,6 +300,3 @@ func rulesOf(conf Conf, seen election.CopiesSeen) copies.Rules {
 		Era:  seen.Era, Promoted: promoted, From: copies.Need(r.PositionsFrom, len(seen.Known), promoted), MaxLag: uint64(r.MaxLag),
 	}
 }
-
-// copyAddress is how others reach this node's copy.
-func (c Conf) copyAddress(host string) string { return cmp.Or(c.Replicated.Address, host) }

@@ -208,21 +208,6 @@ func (c *candidacy) delay(chain *fencing.Chain, p *election.BreadCrumb) (until t
 	return until, unlisted
 }
 
-// mayOutlast reports whether the writer of a breadcrumb may have a lease by a promise of this node. Whether a delay proves anything to this
-// one is another matter: its lock may go, and another node may be the one to take it. What this node's own supervisors have left is known
-// here, whatever others have promised to them.
-func (v *Service) mayOutlast(of *election.BreadCrumb) bool {
-	self := v.node.Self
-	if of.Node == self.Node && of.Machine == self.Machine {
-		return false
-	}
-	inherited, known := v.node.Promises.Inherited(time.Duration(of.LeaseMs) * time.Millisecond)
-	if !known {
-		return v.view.agent != "" // else nobody has ever promised anything here
-	}
-	return max(inherited, v.node.Promises.Bound(v.name)) > v.node.Machine.Now()
-}
-
 // boundAfter is until when a promise forbids a start. A proof makes the promise to that term needless, and no other.
 func (c *candidacy) boundAfter(fenced fencing.Outcome, until time.Duration, token int64) time.Duration {
 	if fenced.By == fencing.ByGrace {

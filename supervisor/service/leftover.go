@@ -8,7 +8,6 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child/box"
-	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
@@ -212,22 +211,6 @@ func (o *leftovers) settleLeftovers(ctx context.Context) {
 	}
 }
 
-// unprovedTree is a tree that was left without a proof of its death, and the lease that it belongs to.
-type unprovedTree struct {
-	tree        host.Tree // nil: there is none
-	promoteTree host.Tree // as a term's
-	epoch       uint64
-	seen        string // the live processes, in words; also of a tree that is not ours
-}
-
-func (u *unprovedTree) end(ctx context.Context) error {
-	err := u.tree.End(ctx)
-	if u.promoteTree != nil {
-		err = errors.Join(err, u.promoteTree.End(ctx))
-	}
-	return err
-}
-
 // noteAlive notes live processes.
 func (u *unprovedTree) noteAlive(err error) {
 	u.seen = unprovedDeath(err)
@@ -246,3 +229,18 @@ func leftoverIn(err error) (box.Leftover, bool) {
 
 // unprovedDeath says that a child may be alive although it should have ended.
 func unprovedDeath(err error) string { return "not proved dead: " + err.Error() }
+
+// mayOutlast reports whether the writer of a breadcrumb may have a lease by a promise of this node. Whether a delay proves anything to this
+// one is another matter: its lock may go, and another node may be the one to take it. What this node's own supervisors have left is known
+// here, whatever others have promised to them.
+func (v *Service) mayOutlast(of *election.BreadCrumb) bool {
+	self := v.node.Self
+	if of.Node == self.Node && of.Machine == self.Machine {
+		return false
+	}
+	inherited, known := v.node.Promises.Inherited(time.Duration(of.LeaseMs) * time.Millisecond)
+	if !known {
+		return v.view.agent != "" // else nobody has ever promised anything here
+	}
+	return max(inherited, v.node.Promises.Bound(v.name)) > v.node.Machine.Now()
+}

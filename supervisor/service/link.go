@@ -16,10 +16,6 @@ const (
 	lookForAny = time.Second
 )
 
-// Links tells, until ctx ends, why an address of an active service has no link here, and "" when it has one again: in the place of a
-// program that does.
-type Links func(ctx context.Context, service string, tell func(why string))
-
 // leaveCutOff ends the run, when an address has no link here, as soon as another node can take the service. Until then it goes on.
 func (t *term) leaveCutOff(ctx context.Context) {
 	v, run := t.v, t.run.programs

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -54,3 +55,7 @@ type Observer interface {
 	// Announced tells that the other nodes can see this node's part in a service.
 	Announced(service string)
 }
+
+// Links tells, until ctx ends, why an address of an active service has no link here, and "" when it has one again: in the place of a
+// program that does.
+type Links func(ctx context.Context, service string, tell func(why string))

@@ -108,3 +108,13 @@ func (r *relapses) demoted(now time.Time, m config.Moves) *election.Demotion {
 	}
 	return nil
 }
+
+// growing is a delay that grows with each time in a row that this node has given the service up.
+func (v *Service) growing() time.Duration {
+	r := v.conf.Restart
+	delay := r.Delay
+	for range v.mem.preference.relapses.times {
+		delay = min(2*delay, r.MaxDelay)
+	}
+	return delay
+}

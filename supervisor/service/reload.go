@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
 )
 
 // reload tells the programs to reload, unless their check has failed.
@@ -48,4 +49,18 @@ func (t *term) confirmFailure(ctx context.Context) {
 	if t.v.inbox.intents.reload.failed != "" {
 		t.confirm(ctx)
 	}
+}
+
+// confirm removes the orders that this activation has executed, or that were for a previous one.
+func (t *term) confirm(ctx context.Context) {
+	takeBack := t.v.inbox.intents.answer(t.v.mem.lastTerm.token)
+	if takeBack == nil {
+		return
+	}
+	t.helpers.Go(func() {
+		wait.For(ctx, settling) // no urgent work waits for it
+		if err := t.cand.Control.Amend(ctx, takeBack); err != nil && ctx.Err() == nil {
+			t.v.log.Warn("cannot remove an operator's order", "error", err)
+		}
+	})
 }

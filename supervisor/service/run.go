@@ -221,20 +221,6 @@ func (v *Service) ordered() order {
 	return o
 }
 
-// confirm removes the orders that this activation has executed, or that were for a previous one.
-func (t *term) confirm(ctx context.Context) {
-	takeBack := t.v.inbox.intents.answer(t.v.mem.lastTerm.token)
-	if takeBack == nil {
-		return
-	}
-	t.helpers.Go(func() {
-		wait.For(ctx, settling) // no urgent work waits for it
-		if err := t.cand.Control.Amend(ctx, takeBack); err != nil && ctx.Err() == nil {
-			t.v.log.Warn("cannot remove an operator's order", "error", err)
-		}
-	})
-}
-
 // preferredTimer arms, keeps or disarms the timer for a preferred node.
 func (v *Service) preferredTimer(armed <-chan time.Time) <-chan time.Time {
 	now, _ := v.inbox.intents.read()

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
-	"understudy/fencing"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
@@ -21,20 +19,6 @@ import (
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
-
-// Conf is the config of one service.
-type Conf struct {
-	config.Service
-	Name  string
-	Fence []fencing.Step // its Fencing.Methods, with this node's keys
-	Once  bool           // the command's own end ends the service here
-	Hold  time.Duration  // how long after that the lock is kept
-	Wait  *Patience      // for the lock; nil: without end
-}
-
-func (c Conf) order() election.Mode { return election.Mode(c.Election) }
-
-func (c Conf) failsafe() bool { return c.OnLoss == config.OnLossFailsafe }
 
 // Service is one service on this node, over all sessions. Only the goroutine that serves it calls its methods, except for those that are
 // called safe.

@@ -129,3 +129,19 @@ func idOf(tree host.Tree) json.RawMessage {
 	}
 	return id
 }
+
+// unprovedTree is a tree that was left without a proof of its death, and the lease that it belongs to.
+type unprovedTree struct {
+	tree        host.Tree // nil: there is none
+	promoteTree host.Tree // as a term's
+	epoch       uint64
+	seen        string // the live processes, in words; also of a tree that is not ours
+}
+
+func (u *unprovedTree) end(ctx context.Context) error {
+	err := u.tree.End(ctx)
+	if u.promoteTree != nil {
+		err = errors.Join(err, u.promoteTree.End(ctx))
+	}
+	return err
+}
