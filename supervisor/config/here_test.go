@@ -19,7 +19,7 @@ import (
 var us = regexp.MustCompile(`(root|user \d+) and group \d+`)
 
 func TestWhatThisMachineLacksIsNoFault(t *testing.T) {
-	dir := tree(t, map[string]string{"secret": "me:pass", "env": "A=b\nnonsense\n", "good.env": "A=b\n", "file": "", "cr": "#!/bin/sh\r\n", "bare": "#!/no/shell -e\n", "good": "#! /bin/sh\n", "empty": "", "part.yaml": "services:\n  z: {command: /nowhere/z}\n"})
+	dir := tree(t, map[string]string{"secret": "me:pass", "env": "A=b\nnonsense\n", "good.env": "A=b\n", "file": "", "cr": "#!/bin/sh\r\n", "bare": "#!/no/shell -e\n", "good": "#! /bin/sh\n", "empty": "", "text": "exec sleep 1\n", "part.yaml": "services:\n  z: {command: /nowhere/z}\n"})
 	if err := os.Chmod(filepath.Join(dir, "secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,11 @@ services:
     log: {file: DIR}
   i: {command: DIR/empty, user: ME}
   j: {command: /tmp, user: ME}
+  k: {command: DIR/text, user: ME}
+  l: {command: [sh, -c, "sleep 1 & "], user: ME}
+  m: {command: [DIR/empty/understudy, run, x], user: ME}
 `, "DIR", dir)
-	for _, script := range []string{"cr", "bare", "good", "empty"} {
+	for _, script := range []string{"cr", "bare", "good", "empty", "text"} {
 		if err := os.Chmod(filepath.Join(dir, script), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -94,6 +97,10 @@ services:
 		`u.yaml:22:16: services.g.command: "bare": its interpreter /no/shell: no such file or directory`,
 		`u.yaml:26:17: services.h.log.file: ` + strconv.Quote(dir) + ` is a directory: name a file in it`,
 		`u.yaml:28:16: services.j.command: "/tmp": is a directory`,
+		`u.yaml:29:16: services.k.command: "text": is a text that names no interpreter: let its first line be #!/bin/sh, or another one`,
+		`u.yaml:30:16: services.l.command: its shell ends while what & starts runs on, and counts as ended: leave the & out`,
+		`u.yaml:31:16: services.m.command: "empty/understudy": not a directory`,
+		`u.yaml:31:16: services.m.command: is a supervisor in a supervisor: write the command of its program`,
 		`part.yaml:2:16: services.z.command: "/nowhere/z": no such file or directory`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -85,6 +87,12 @@ func (s *machineCheck) alone(p path, process Process) {
 		s.found = append(s.found, found{keys: []path{p}, danger: true, message: fmt.Sprintf(
 			"%s has another program run what it names, which then runs on when this service stops or moves: "+
 				"write the command of the program itself", quoted(g.Command[0]))})
+	}
+	if unitfile.Leaves(g.Command) && !process.Oneshot {
+		s.danger(p, "its shell ends while what & starts runs on, and counts as ended: leave the & out")
+	}
+	if len(g.Command) > 1 && filepath.Base(g.Command[0]) == "understudy" && g.Command[1] == "run" {
+		s.danger(p, "is a supervisor in a supervisor: write the command of its program")
 	}
 	for _, program := range unitfile.Programs(g.Command) {
 		file, err := find(program, g)
@@ -216,8 +224,12 @@ func interpreted(file string) error {
 		return nil // it may be run without being read
 	}
 	defer f.Close()
-	line, script := strings.CutPrefix(string(beginning(f)), "#!")
+	head := beginning(f)
+	line, script := strings.CutPrefix(string(head), "#!")
 	line, _, _ = strings.Cut(line, "\n")
+	if !script && len(head) > 4 && bytes.IndexFunc(head, noText) < 0 {
+		return errors.New(": is a text that names no interpreter: let its first line be #!/bin/sh, or another one")
+	}
 	if words := strings.Fields(line); !script || len(words) == 0 {
 		return nil
 	} else if strings.HasSuffix(line, "\r") {
@@ -227,6 +239,9 @@ func interpreted(file string) error {
 	}
 	return nil
 }
+
+// noText is a character that a binary has, and a script has not.
+func noText(r rune) bool { return r == utf8.RuneError || r < ' ' && !unicode.IsSpace(r) }
 
 func (s *machineCheck) directory(p path, name string) {
 	switch info, err := os.Stat(name); {

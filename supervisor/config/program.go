@@ -221,6 +221,8 @@ func checkLimits(p place, given map[string]Limit) {
 			at.fault("is of all processes together, and has one value, not soft and hard")
 		case slices.Contains(together, name) && limit.Hard == 0:
 			at.fault("must be more than 0")
+		case limit.Soft < leastLimits[name]:
+			at.warn("no program starts with so little: write %s or more", textOf(limitValue(leastLimits[name])))
 		}
 		if limit.Soft > limit.Hard {
 			at.key("soft").and(at).fault("soft %s is more than hard %s", textOf(limitValue(limit.Soft)), textOf(limitValue(limit.Hard)))
@@ -234,12 +236,16 @@ func checkStopSignal(p place, signal syscall.Signal) {
 		p.fault("%v freezes or wakes a program and does not end it: write TERM, INT, QUIT or another", Signal(signal))
 	case syscall.SIGKILL:
 		p.warn("no program can catch KILL, so it never gets to stop cleanly: write TERM, INT or QUIT")
+	case syscall.SIGCHLD, syscall.SIGURG:
+		p.warn("programs ignore %v unless they ask for it, so each stop takes all of stop_timeout: write TERM, INT or QUIT", Signal(signal))
 	}
 }
 
 func checkReloadSignal(p place, signal syscall.Signal) {
 	if signal == syscall.SIGSTOP || signal == syscall.SIGKILL {
 		p.fault("no program can catch %v: write HUP, USR1, USR2 or another", Signal(signal))
+	} else if signal == syscall.SIGTERM || signal == syscall.SIGINT {
+		p.warn("%v ends most programs: write HUP, USR1 or USR2", Signal(signal))
 	}
 }
 

@@ -16,6 +16,9 @@ type Restart struct {
 // mostFailures bounds give_up_after; more would never be reached.
 const mostFailures = 10_000
 
+// shortestEndless is the shortest delay of restarts without end that is plausible.
+const shortestEndless = 10 * time.Millisecond
+
 func (r Restart) check(p place) {
 	delay, maxDelay, within := p.key("delay"), p.key("max_delay"), p.key("within")
 	checkChoice(p.key("policy"), r.Policy)
@@ -40,6 +43,10 @@ func (r Restart) check(p place) {
 		return
 	}
 	if r.GiveUpAfter == 0 {
+		if r.MaxDelay < shortestEndless {
+			maxDelay.and(delay).warn("%v is short: a program that fails at once is started again without end, and takes all processor time. "+
+				"Write %v or more, or set give_up_after", r.MaxDelay, shortestEndless)
+		}
 		return
 	}
 	if least := r.spread(0); least > 0 && least >= r.Within {

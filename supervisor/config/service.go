@@ -196,6 +196,9 @@ func (m Moves) check(p place) {
 	} else {
 		checkNotNegative(p.key("within"), m.Within)
 	}
+	if m.Max > 1 && 0 < m.Within && m.Within < time.Duration(m.Max)*time.Second {
+		p.key("within").and(p.key("max")).warn("%d moves take longer than %v, so they are never counted as too many: make within longer", m.Max, m.Within)
+	}
 }
 
 func (h Hooks) check(p place) {

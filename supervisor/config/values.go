@@ -248,7 +248,7 @@ func plausibleServer(text string) error {
 	case strings.HasPrefix(text, "-"):
 		return fmt.Errorf("%s is a flag, and no server", quoted(text))
 	case strings.ContainsAny(text, " ;|"):
-		return fmt.Errorf("%s: commas separate servers", quoted(text))
+		return fmt.Errorf("%s: commas separate servers (in YAML, write each as an item of its own)", quoted(text))
 	case !isPrintable(text) || strings.ContainsAny(text, "\t@?#\\\"'"):
 		return fmt.Errorf("%s contains a character that is part of no host name", quoted(text))
 	case strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "["):

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"regexp"
 	"strings"
 	"time"
@@ -56,6 +57,9 @@ func (z ZooKeeper) check(p place) {
 			continue
 		}
 		seen[server] = i
+		if _, port, _ := net.SplitHostPort(string(server)); port == "2888" || port == "3888" {
+			p.key("servers").item(i).warn("%s is where servers usually talk to each other: clients use %s", port, defaultPort)
+		}
 	}
 	if len(z.Servers) == 2 {
 		p.key("servers").warn("if these two are the whole ensemble, the loss of either stops all services: use three servers, or one")

@@ -57,8 +57,12 @@ func (m Mount) Fit() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no directory %s: create it", m.Directory)
 	}
-	if err == nil && m.local() {
-		_, err = os.Stat(m.Device)
+	if err != nil || !m.local() {
+		return err
+	}
+	info, err := os.Stat(m.Device)
+	if err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		err = fmt.Errorf("%s is no block device", m.Device)
 	}
 	return err
 }

@@ -288,3 +288,9 @@ func TestAFileSystemWithoutItsServerIsUnmounted(t *testing.T) {
 		}
 	}
 }
+
+func TestACharacterDeviceIsNoFileSystem(t *testing.T) {
+	if err := (Mount{Device: "/dev/null", Directory: t.TempDir(), Type: "ext4"}).Fit(); err == nil || err.Error() != "/dev/null is no block device" {
+		t.Error(err)
+	}
+}

@@ -34,6 +34,8 @@ var daemons = []daemon{
 		names: []string{"pg_ctlcluster"}, becomes: postgres, stop: "INT", reload: "HUP", user: "postgres", notify: true,
 		env: "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj", // OOMScoreAdjust= is for the first process alone
 	},
+	{names: []string{"pg_ctl"}, becomes: pgCtl, stop: "INT", reload: "HUP"},
+	{names: []string{"mysqld_safe", "mariadbd-safe"}, becomes: withoutSafe},
 	{names: []string{"memcached", "mosquitto"}, drop: "-d", reload: "HUP"}, //nolint:misspell // its name
 	{names: []string{"mongod"}, drop: "--fork"},
 	{names: []string{"haproxy"}, drop: "-D", stays: []string{"-db", "-Ws"}, add: []string{"-db"}, reload: "USR2"},
@@ -102,6 +104,20 @@ func postgres(argv []string) []string {
 	}
 }
 
+// pgCtl is the server that pg_ctl starts, if it is told no options for that one.
+func pgCtl(argv []string) []string {
+	at := slices.Index(argv, "-D")
+	if !slices.Contains(argv, "start") || slices.Contains(argv, "-o") || at < 0 || at+1 == len(argv) {
+		return nil
+	}
+	return append([]string{strings.TrimSuffix(argv[0], "pg_ctl") + "postgres"}, argv[at:at+2]...)
+}
+
+// withoutSafe is the server that a script starts again when it ends.
+func withoutSafe(argv []string) []string {
+	return append([]string{strings.NewReplacer("mysqld_safe", "mysqld", "mariadbd-safe", "mariadbd").Replace(argv[0])}, argv[1:]...)
+}
+
 var cluster = regexp.MustCompile(`^([0-9.]+)[- ]([^ /]+) start$`)
 
 // known is the daemon that a command starts; nil: none that is known here.
@@ -146,10 +162,19 @@ func Foreground(argv []string) []string {
 	return append(kept, d.add...)
 }
 
+// Leaves reports whether a command is a shell's that ends with what it starts in the background.
+func Leaves(argv []string) bool {
+	last := strings.TrimSpace(argv[len(argv)-1])
+	return isShell(argv) && strings.HasSuffix(last, "&") && !strings.HasSuffix(last, "&&")
+}
+
+func isShell(argv []string) bool {
+	return len(argv) > 2 && argv[1] == "-c" && slices.Contains([]string{"sh", "bash", "dash"}, filepath.Base(argv[0]))
+}
+
 // Programs are the words of a command that may be the file of its program: of a shell's, all that it is to run.
 func Programs(argv []string) []string {
-	shell := len(argv) > 2 && argv[1] == "-c" && slices.Contains([]string{"sh", "bash", "dash"}, filepath.Base(argv[0]))
-	if shell {
+	if isShell(argv) {
 		return strings.Fields(argv[2])
 	}
 	return argv[:1]

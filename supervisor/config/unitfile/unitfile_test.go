@@ -101,6 +101,11 @@ func TestDaemonsStayInTheForeground(t *testing.T) {
 		{"httpd -k start", "httpd -k start -D FOREGROUND"},
 		{"/usr/sbin/apachectl start", "sh -c|. /etc/apache2/envvars; mkdir -p \"$APACHE_RUN_DIR\" \"$APACHE_LOCK_DIR\"; exec /usr/sbin/apache2 -D FOREGROUND"},
 		{"my-server -d", "my-server -d"},
+		{"/usr/lib/postgresql/15/bin/pg_ctl start -D /x -w", "/usr/lib/postgresql/15/bin/postgres -D /x"},
+		{"pg_ctl start -D /x -o -p1", "pg_ctl start -D /x -o -p1"},
+		{"pg_ctl status -D /x", "pg_ctl status -D /x"},
+		{"/usr/bin/mysqld_safe --user=mysql", "/usr/bin/mysqld --user=mysql"},
+		{"mariadbd-safe", "mariadbd"},
 	} {
 		split := func(line string) []string {
 			words := strings.Fields(line)
