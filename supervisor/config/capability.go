@@ -45,6 +45,9 @@ func (c *Capability) UnmarshalText(text []byte) error {
 	if whole := "CAP_" + strings.ToUpper(word); slices.Contains(capabilities, whole) {
 		word = whole
 	}
+	if i := slices.IndexFunc(capabilities, func(c string) bool { return strings.HasPrefix(c, word+"_") }); i >= 0 {
+		word = capabilities[i]
+	}
 	return fmt.Errorf("%s is not a capability%s", quoted(string(text)),
 		cmp.Or(DidYouMean(word, capabilities), ": capabilities(7) lists them"))
 }

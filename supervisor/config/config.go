@@ -24,7 +24,7 @@ type Config struct {
 
 // document is the file as it is written. Its fields are read in their order: services start from the defaults.
 type document struct {
-	Node     nodeKey `yaml:"node" doc:"This node's name, unique in the cluster. Or per-node settings: a mapping of names to http, fencing and watchdog. Default: 'run --node', or the host's name."`
+	Node     nodeKey `yaml:"node" doc:"This node's name, unique in the cluster. Or per-node settings: a mapping of names to http, fencing and watchdog. 'run --node' overrides it. Default: the host's name."`
 	Config   `yaml:",inline"`
 	Defaults written          `yaml:"defaults,omitempty" doc:"Any key of a service, for all services. A service's own value wins."`
 	Include  []string         `yaml:"include,omitempty" doc:"More files with services:, each a path or a glob, relative to this file."`

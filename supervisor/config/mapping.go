@@ -101,7 +101,11 @@ func (d *decoder) pairs(from spot, p path) map[string]spot {
 		first, twice := own[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			d.add(key, p, kindOf(key)+" where a key is expected")
+			message := kindOf(key) + " where a key is expected"
+			if key.Kind == yaml.MappingNode {
+				message = "{ } where a key is expected: was a template's {{ }} not filled in?"
+			}
+			d.add(key, p, message)
 		case key.Tag == "!!merge":
 			merged = append(merged, value)
 		case twice:

@@ -173,6 +173,9 @@ func TestTheClusterAndTheFile(t *testing.T) {
 	must.OK(t, err)
 	others := start(t, "run", "--zk", server, "--root", "/others", "--service", "c", "--", "sleep", "99")
 	others.logs(t, "znodes of other credentials", "[ERROR]", "not authenticated", "zookeeper.auth")
+	theirs := filepath.Join(t.TempDir(), "u.yaml")
+	must.OK(t, os.WriteFile(theirs, []byte("node: n\nzookeeper: {servers: ["+server+"], root: /others}\nservices: {c: {command: [sleep, '99']}}\n"), 0o600))
+	runs(t, "check", theirs, "--zk").wants(t, "check --zk, with other credentials", 2, "what is below /others belongs to other credentials: set zookeeper.auth")
 
 	leftBehind(t, conn, "d", "h9")
 	blocked, _ := run(t, server, "n2", "services: {d: {command: [sleep, '99'], fencing: {methods: [{exec: {command: [\"false\"]}}], on_failure: refuse}}}\n")
