@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -57,6 +58,10 @@ func ReadDuration(word string) (time.Duration, error) {
 			return 0, fmt.Errorf("%s has no unit: write %sms for milliseconds, or %[2]ss for seconds", quoted(word), shorten(word))
 		}
 		return 0, fmt.Errorf("%s has no unit: write %ss for seconds", quoted(word), shorten(word))
+	}
+	days, unit := strings.CutSuffix(word, "d")
+	if number, err := strconv.ParseUint(days, 10, 16); unit && err == nil {
+		return 0, fmt.Errorf("%s: days have no unit: write %dh", quoted(word), 24*number)
 	}
 	return 0, fmt.Errorf("%s is not a duration such as 500ms, 1.5s or 2m", quoted(word))
 }
