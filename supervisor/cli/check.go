@@ -239,7 +239,7 @@ func (f *checkFlags) here(r config.LoadResult) (config.LoadResult, config.Faults
 	}
 	warnings = slices.DeleteFunc(warnings, func(w config.Fault) bool { // said once is enough
 		text := strings.TrimSuffix(w.Message, " (on this machine)")
-		return slices.ContainsFunc(faults, func(f config.Fault) bool { return strings.Contains(f.Message, text) })
+		return slices.ContainsFunc(faults, func(f config.Fault) bool { return f.Key == w.Key || strings.Contains(f.Message, text) })
 	})
 	return r.Refused(faults), warnings
 }

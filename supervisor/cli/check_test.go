@@ -254,3 +254,14 @@ func TestCheckNamesWhatIsNotFoundUnderAnotherName(t *testing.T) {
 		t.Errorf("no name: %q", out)
 	}
 }
+
+// A system's file that was named in error is to be read by all, and its mode is no mistake.
+func TestCheckLeavesTheModeOfWhatIsNoSecretAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "u.yaml")
+	for _, name := range []string{"/etc", "/etc/services"} {
+		must.OK(t, os.WriteFile(file, []byte("zookeeper: {servers: [127.0.0.1:1], auth: {scheme: digest, file: "+name+"}}\nservices: {s: {command: sh}}\n"), 0o600))
+		if _, out, _ := says(t, "check", file); strings.Contains(out, "lets others read it") {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+}

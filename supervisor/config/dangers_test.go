@@ -149,7 +149,7 @@ services:
 	}
 	files := map[string]string{}
 	for name := range keys {
-		files[name] = "a secret that nobody guesses"
+		files[name] = "a secret that nobody guesses, -----BEGIN PRIVATE KEY-----"
 	}
 	dir := tree(t, files)
 	at := func(name string) string { return filepath.Join(dir, name) }

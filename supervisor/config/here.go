@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -113,7 +114,21 @@ func (s *machineCheck) kept(p path, name string, err error) {
 	if err != nil {
 		s.warn(p, err.Error())
 	}
-	s.own(p, name, safefile.Secret, false)
+	s.own(p, name, secretIf(err == nil), false)
+}
+
+// secretIf leaves it to others to read a file that holds no secret, as one of the system's that was named in error.
+func secretIf(secret bool) safefile.Purpose {
+	if secret {
+		return safefile.Secret
+	}
+	return safefile.Setting
+}
+
+// holdsKey reports whether a file holds a private key in PEM.
+func holdsKey(name string) bool {
+	text, err := readFile(name)
+	return err == nil && bytes.Contains(text, []byte("PRIVATE KEY-----"))
 }
 
 // tls warns of authorities, a certificate and a key that are of no use, and looks at who can change the former, or read the key.
@@ -126,7 +141,7 @@ func (s *machineCheck) tls(p path, files keyfile.TLS) {
 	}
 	s.own(p.key("ca_file"), files.CAFile, safefile.Setting, false)
 	s.own(p.key("cert_file"), files.CertFile, safefile.Setting, false)
-	s.own(p.key("key_file"), files.KeyFile, safefile.Secret, false)
+	s.own(p.key("key_file"), files.KeyFile, secretIf(holdsKey(files.KeyFile)), false)
 }
 
 func (s *machineCheck) danger(p path, message string) {
@@ -254,7 +269,7 @@ func (s *machineCheck) fenceMethod(p path, m FenceMethod) {
 			s.secret(at.key("secrets").key(name), m.FenceAgent.Secrets[name])
 		}
 	case m.SSH != nil:
-		s.needs(p.key("ssh").key("key_file"), m.SSH.KeyFile, safefile.Secret)
+		s.needs(p.key("ssh").key("key_file"), m.SSH.KeyFile, secretIf(holdsKey(m.SSH.KeyFile)))
 		s.needs(p.key("ssh").key("known_hosts"), m.SSH.KnownHosts, safefile.Setting)
 	case m.HTTP != nil:
 		s.inline(p.key("http").key("headers"), m.HTTP.Headers)
