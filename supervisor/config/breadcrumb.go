@@ -104,6 +104,8 @@ func (h FenceHTTP) checkWhom(p place) {
 	case slices.ContainsFunc(texts, fromCrumb.MatchString):
 		at.danger("fences any node that the record of the active node gives, and any client that can write to ZooKeeper can write that: " +
 			"list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+	case h.URL != "" && !slices.ContainsFunc(texts, ofChild.MatchString):
+		at.warn("the method does the same for every node, also for this one: list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 	}
 }
 
