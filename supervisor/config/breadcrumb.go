@@ -55,14 +55,19 @@ func checkEach(at place, plugs map[string]string, texts ...string) {
 // placeholders are those that filled fills in.
 var placeholders = []string{"{service}", "{node}", "{plug}", "{host}", "{machine}", "{boot}", "{token}", "{session}", "{address}"}
 
-// likeOne finds what looks like a placeholder, and isOne one that is no variable of a shell.
+// likeOne finds what looks like a placeholder, isOne one that is no variable of a shell, and likeVariable one that is written like that.
 var (
 	likeOne = regexp.MustCompile(`\{[A-Za-z_]+\}`)
 	isOne   = regexp.MustCompile(`(?:^|[^$])(` + strings.Join(placeholders, "|") + `)`)
+
+	likeVariable = regexp.MustCompile(`\$(` + strings.Join(placeholders, "|") + `)`)
 )
 
-// checkPlaceholders warns of what looks like a placeholder, and is none.
+// checkPlaceholders warns of what looks like a placeholder, and is none, and of one that is written as a variable.
 func checkPlaceholders(at place, text string) {
+	if found := likeVariable.FindStringSubmatch(text); found != nil {
+		at.warn(`"$" before %s stays as it is: leave it out`, quoted(found[1]))
+	}
 	for _, word := range likeOne.FindAllString(filled(text), -1) {
 		at.warn("%s is no placeholder, and stays as it is%s", quoted(word),
 			cmp.Or(DidYouMean(word, placeholders), ": there are "+oneOf(placeholders)))
