@@ -52,6 +52,20 @@ func checkEach(at place, plugs map[string]string, texts ...string) {
 	}
 }
 
+// checkApart warns of two nodes that a method takes for the same one, unless the texts have more of them than the plug.
+func checkApart(at place, plugs map[string]string, texts ...string) {
+	if fromCrumb.MatchString(strings.ReplaceAll(strings.Join(texts, " "), "{plug}", "")) {
+		return
+	}
+	of := map[string]string{}
+	for _, node := range slices.Sorted(maps.Keys(plugs)) {
+		if other := of[plugs[node]]; other != "" {
+			at.key(node).warn("%s and %s have the same plug: fencing one switches off the other", other, node)
+		}
+		of[plugs[node]] = node
+	}
+}
+
 // placeholders are those that filled fills in.
 var placeholders = []string{"{service}", "{node}", "{plug}", "{host}", "{machine}", "{boot}", "{token}", "{session}", "{address}"}
 

@@ -189,7 +189,9 @@ func (h FenceHTTP) check(p place) {
 	checkURL(p.key("url"), filled(h.URL))
 	checkPlaceholders(p.key("url"), h.URL)
 	checkPlaceholders(p.key("body"), h.Body)
-	checkEach(p.key("plugs"), h.Plugs, append(slices.Collect(maps.Values(h.Headers)), h.URL, h.Body)...)
+	texts := append(slices.Collect(maps.Values(h.Headers)), h.URL, h.Body)
+	checkEach(p.key("plugs"), h.Plugs, texts...)
+	checkApart(p.key("plugs"), h.Plugs, texts...)
 	checkPlugs(p, h.Plugs)
 	h.checkWhom(p)
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
@@ -251,6 +253,7 @@ func (f FenceProgram) check(p place) {
 				"list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 		}
 	}
+	checkApart(p.key("plugs"), f.Plugs, slices.Collect(maps.Values(f.Options))...)
 	if f.Options["plug"] != "" || ofOneHost.MatchString(f.Command.program()) && f.Options["port_as_ip"] == "" {
 		checkEach(p.key("plugs"), f.Plugs, slices.Collect(maps.Values(f.Options))...)
 	}
