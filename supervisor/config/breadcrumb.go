@@ -16,6 +16,9 @@ func checkPlugs(p place, plugs map[string]string) {
 		if message := nameFault(node); message != "" {
 			at.key(node).keyFault(message)
 		}
+		if other := alike(node, p.named); other != "" {
+			at.key(node).warn("node: and nodes: have no such node (did you mean %s?)", quoted(other))
+		}
 		if word := plugs[node]; word == "" || !isPrintable(word) {
 			at.key(node).fault("missing: write the word for %s there, even if it is the node's own name", quoted(node))
 		}

@@ -64,9 +64,9 @@ func (d *decoder) ofNode(given map[string][]spot) {
 
 // check checks all that the files say, for all nodes, and leaves in doc what they say for the one that is wanted.
 func (l *loader) check() (warnings Faults) {
-	shared, all := l.decoder, report{where: l.positions}
-	named := l.ownName(&all)
 	nodes, each := slices.Sorted(maps.Keys(l.named)), map[string]*decoder{}
+	shared, all := l.decoder, report{where: l.positions, named: nodes}
+	named := l.ownName(&all)
 	for _, node := range append(slices.Clone(nodes), l.node) {
 		each[node] = l.decode(node)
 	}
@@ -90,7 +90,7 @@ func (l *loader) check() (warnings Faults) {
 	}
 	for _, node := range nodes {
 		of := each[node]
-		one := report{where: of.positions, on: node}
+		one := report{where: of.positions, on: node, named: nodes}
 		of.doc.check(&one)
 		again := func(f found) bool { return !of.given(f.keys[0]) && told[f.keys[0].id()+f.message] } // it lies in what holds for all
 		of.place(slices.DeleteFunc(one.found, again))

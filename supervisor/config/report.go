@@ -9,9 +9,10 @@ import (
 type report struct {
 	found, warnings []found
 	where           *positions
-	node            *Config // the keys that are not of one service
-	on              string  // the node that counts; "": what holds for all
-	asks            bool    // whether that node, or the one that is wanted, has a fencing agent
+	node            *Config  // the keys that are not of one service
+	on              string   // the node that counts; "": what holds for all
+	named           []string // the nodes for which the files have keys
+	asks            bool     // whether that node, or the one that is wanted, has a fencing agent
 }
 
 // found is one entry of a report, wherever its keys came from.
