@@ -55,9 +55,13 @@ func (doc document) check(r *report) {
 		if agent.Listen != "" && agent.Listen == doc.HTTP.Listen {
 			at.key("listen").and(r.top("http", "listen")).fault("%s is http.listen, too: give each a port of its own", agent.Listen)
 		}
-		host, _, _ := net.SplitHostPort(agent.Listen)
-		if z := doc.ZooKeeper; isLoopback(host) && agent.Advertise == "" && len(z.Servers) > 0 && !z.local() {
-			at.key("listen").warn("no other host reaches %s, so none can ask whether a program here is dead: write :PORT", agent.Listen)
+		key, address, instead := "listen", agent.Listen, ":PORT"
+		if agent.Advertise != "" {
+			key, address, instead = "advertise", agent.Advertise, "HOST:PORT, or leave it out"
+		}
+		host, _, _ := net.SplitHostPort(address)
+		if z := doc.ZooKeeper; isLoopback(host) && len(z.Servers) > 0 && !z.local() {
+			at.key(key).warn("no other host reaches %s, so none can ask whether a program here is dead: write %s", address, instead)
 		}
 	}
 	if doc.Notify != nil {
