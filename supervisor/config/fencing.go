@@ -232,7 +232,14 @@ func (h FenceHTTP) checkClear(p place) {
 func (f FenceProgram) check(p place) {
 	checkFencer(p.key("command"), f.Command)
 	checkPlugs(p, f.Plugs)
-	if len(f.Plugs) == 0 {
+	texts := slices.Collect(maps.Values(f.Options))
+	fixed := f.Options["plug"] != "" || ofOneHost.MatchString(f.Command.program()) && f.Options["port_as_ip"] == ""
+	switch {
+	case len(f.Plugs) > 0:
+	case fixed && !slices.ContainsFunc(texts, fromCrumb.MatchString):
+		p.key("plugs").and(p).danger("the method always asks the same device, whichever node failed, perhaps this host's: " +
+			"list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+	default:
 		p.key("plugs").and(p).danger("without plugs, the method switches off any node that the record of the active node gives, " +
 			"and any client that can write to ZooKeeper can write that: list the nodes, as in plugs: {NODE: OUTLET}")
 	}
@@ -253,9 +260,9 @@ func (f FenceProgram) check(p place) {
 				"list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 		}
 	}
-	checkApart(p.key("plugs"), f.Plugs, slices.Collect(maps.Values(f.Options))...)
-	if f.Options["plug"] != "" || ofOneHost.MatchString(f.Command.program()) && f.Options["port_as_ip"] == "" {
-		checkEach(p.key("plugs"), f.Plugs, slices.Collect(maps.Values(f.Options))...)
+	checkApart(p.key("plugs"), f.Plugs, texts...)
+	if fixed {
+		checkEach(p.key("plugs"), f.Plugs, texts...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Secrets)) {
 		checkSecretFile(p.key("secrets").key(name), f.Secrets[name], "it", true)
