@@ -54,7 +54,14 @@ func (r LoadResult) look(s machineCheck) (warnings, refused Faults) {
 	s.loader, s.rivals = r.loader, sync.OnceValue(func() map[string]string { return unitfile.Rivals("") })
 	s.files()
 	if auth := r.loader.doc.ZooKeeper.Auth; auth != nil {
-		s.secrets(path{"zookeeper", "auth", "file"}, auth.File)
+		at := path{"zookeeper", "auth", "file"}
+		s.secrets(at, auth.File)
+		lines, _ := keyfile.Lines(auth.File)
+		for i, line := range lines {
+			if strings.TrimRight(line, " \t") != line {
+				s.warn(at, fmt.Sprintf("%s: line %d ends with a blank, which belongs to the password", auth.File, i+1))
+			}
+		}
 	}
 	if t := r.loader.doc.ZooKeeper.TLS; t != nil {
 		s.tls(path{"zookeeper", "tls"}, keyfile.TLS(*t))

@@ -109,6 +109,24 @@ func TestACertificateThatIsOfNoUseIsWarnedOf(t *testing.T) {
 	}
 }
 
+// A blank at the end is not seen, and belongs to the password.
+func TestABlankAfterAPasswordIsWarnedOf(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "zk")
+	for text, want := range map[string]string{"a:b\n": "", "a:b \n": "1", "a:b c\r\n": "", "a:b\nc:d\t": "2"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := newLoader("u.yaml", disk{}).load([]byte(
+			"node: n\nservices: {}\nzookeeper: {servers: [127.0.0.1], auth: {scheme: digest, file: " + name + "}}\n")).Here()
+		if want != "" {
+			want = "u.yaml:3:64: zookeeper.auth.file: " + name + ": line " + want + " ends with a blank, which belongs to the password (on this machine)"
+		}
+		if (len(got) > 0) != (want != "") || want != "" && got.Error() != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
 // An address that no supervisor of this host could listen at is told beforehand; one that is taken may be its own.
 func TestAnAddressOfAnotherHostIsWarnedOf(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
