@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -201,6 +202,9 @@ func (m Moves) check(p place) {
 	}
 }
 
+// setsAddress finds the command of iproute2 for an address.
+var setsAddress = regexp.MustCompile(`\bip (-\S+ )*a(ddr(ess)?)? (a(dd)?|replace) `)
+
 func (h Hooks) check(p place) {
 	for i, hook := range h.all() {
 		at := p.key(hookNames[i])
@@ -209,6 +213,10 @@ func (h Hooks) check(p place) {
 		if starts && unitfile.Asks(hook.Command) {
 			at.key("command").warn("%s starts or stops what no lock guards, so two nodes may run it at once: "+
 				"write its own command among processes", quoted(hook.Command[0]))
+		}
+		if setsAddress.MatchString(strings.Join(hook.Command, " ")) {
+			at.key("command").warn("another node may start the service while the address is still set here: write address: for it, " +
+				"which is removed before that")
 		}
 		switch {
 		case len(hook.Command) > 0:
