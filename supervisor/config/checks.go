@@ -138,6 +138,12 @@ func (h HealthCheck) check(p place) {
 
 func (c Precheck) check(p place) {
 	c.Exec.checkGiven(p.key("exec"))
+	if idle := c.Exec.idle(); idle != "" {
+		p.key("exec").warn("%s succeeds however this node is: name a command that looks, or leave the check out", quoted(idle))
+	}
+	if c.Exec.program() == "false" {
+		p.key("exec").warn("\"false\" never succeeds, so no node runs the service: name a command that looks, or leave the check out")
+	}
 	if len(c.Exec) == 0 && c.Interval == 0 && c.Timeout == 0 {
 		return // it is not there
 	}

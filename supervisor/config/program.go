@@ -121,6 +121,9 @@ func (process Process) check(p place) {
 	process.Program.check(p)
 	undo, ready := p.key("undo"), p.key("ready")
 	process.Undo.checkGiven(undo)
+	if idle := process.Undo.idle(); idle != "" {
+		undo.warn("%s undoes nothing: name a command that does, or leave undo out", quoted(idle))
+	}
 	process.checkUndone(p.key("undone"))
 	if len(process.Undone) > 0 && len(process.Undo) == 0 {
 		p.key("undone").fault("goes with undo only")
