@@ -226,7 +226,7 @@ func (f *checkFlags) here(r config.LoadResult) (config.LoadResult, config.Faults
 	c := r.Config
 	_, secret := credentials(c)
 	_, keys := listen(c, hclog.NewNullLogger())
-	for _, err := range []error{secret, keys} {
+	for _, err := range []error{secret, keys, unsecured(c)} {
 		if err != nil {
 			key, message, _ := strings.Cut(err.Error(), ": ")
 			faults = append(faults, r.At(key, message))

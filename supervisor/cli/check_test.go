@@ -231,6 +231,19 @@ func TestCheckFailsWhereRunWould(t *testing.T) {
 	}
 }
 
+// With files of no use `run` would try in vain for ever.
+func TestCheckFailsWhereNoServerCouldBeSpokenTo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "u.yaml")
+	must.OK(t, os.WriteFile(file, []byte("zookeeper: {servers: [127.0.0.1:1], tls: {ca_file: /etc/services}}\nservices: {s: {command: sh}}\n"), 0o600))
+	const want = ":1:42: zookeeper.tls: read the authorities: /etc/services holds no certificate in PEM\n"
+	if code, out, _ := says(t, "check", file); code != 2 || out != file+want {
+		t.Errorf("code %d\n%s", code, out)
+	}
+	if code, out, _ := says(t, "check", "--elsewhere", file); code != 0 {
+		t.Errorf("elsewhere: code %d\n%s", code, out)
+	}
+}
+
 // Whoever gives zookeeper.name, or takes it away, is told what the next supervisor would not find.
 func TestCheckNamesWhatIsNotFoundUnderAnotherName(t *testing.T) {
 	t.Setenv(keyfile.RunVariable, t.TempDir())

@@ -111,10 +111,8 @@ func (f *clusterFlags) election() (election.Config, error) {
 		return election.Config{}, err
 	}
 	auth, err := credentials(c)
-	if t := secured(c); err == nil && t != nil {
-		if _, err = t.Config(); err != nil {
-			err = fmt.Errorf("zookeeper.tls: %w", err)
-		}
+	if err == nil {
+		err = unsecured(c)
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return election.Config{}, usage("%w: run this as root, or as the user of the supervisor", err)
@@ -147,6 +145,16 @@ func secured(c *config.Config) *keyfile.TLS {
 	}
 	t := keyfile.TLS(*c.ZooKeeper.TLS)
 	return &t
+}
+
+// unsecured is why the servers cannot be spoken to so.
+func unsecured(c *config.Config) error {
+	if t := secured(c); t != nil {
+		if _, err := t.Config(); err != nil {
+			return fmt.Errorf("zookeeper.tls: %w", err)
+		}
+	}
+	return nil
 }
 
 // credentials reads the secret that the config names.
