@@ -127,7 +127,7 @@ func (v *visit) swears(ctx context.Context, service, node string) (sworn bool, e
 
 // retyped asks on the terminal for a node's name.
 func retyped(ctx context.Context, question, node string) error {
-	fmt.Print(printable.Text(question))
+	fmt.Fprint(stdout, printable.Text(question))
 	name, err := typed(ctx, os.Stdin)
 	if err == nil && name != node {
 		err = fmt.Errorf("%q is not %s: nothing is done", name, node)
@@ -216,7 +216,7 @@ func killLocalCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Println(string(text))
+			fmt.Fprintln(stdout, string(text))
 			if !s.Dead {
 				return fmt.Errorf("not proved dead: %s", s.Why)
 			}

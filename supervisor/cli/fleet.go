@@ -41,7 +41,7 @@ func balanceCommand() *cobra.Command {
 				}
 				for i, m := range moves {
 					if !v.json {
-						fmt.Println(printable.Text(fmt.Sprintf("%s: %s -> %s", m.Service, m.From, m.To)))
+						fmt.Fprintln(stdout, printable.Text(fmt.Sprintf("%s: %s -> %s", m.Service, m.From, m.To)))
 					}
 					if dry {
 						continue
@@ -103,7 +103,7 @@ func rollCommand() *cobra.Command {
 					return err
 				}
 				if len(r.Done) > 0 {
-					fmt.Println(printable.Text("Going on after " + strings.Join(r.Done, ", ") + "."))
+					fmt.Fprintln(stdout, printable.Text("Going on after "+strings.Join(r.Done, ", ")+"."))
 				}
 				for {
 					s, err := c.Status(ctx)
@@ -113,12 +113,12 @@ func rollCommand() *cobra.Command {
 					node, host, others := r.Next(s)
 					if node == "" {
 						for _, left := range others {
-							fmt.Println(printable.Text("Left out: " + left + "."))
+							fmt.Fprintln(stdout, printable.Text("Left out: "+left+"."))
 						}
-						fmt.Printf("Done on %s.\n", count(len(r.Done), "node"))
+						fmt.Fprintf(stdout, "Done on %s.\n", count(len(r.Done), "node"))
 						return c.EndRoll(ctx)
 					}
-					fmt.Println(printable.Text("== " + node))
+					fmt.Fprintln(stdout, printable.Text("== "+node))
 					drained := false
 					err = limited(func(ctx context.Context) (err error) {
 						drained, err = c.Step(ctx, r, node, operator(), func(ctx context.Context) error {

@@ -52,8 +52,8 @@ func historyCommand() *cobra.Command {
 					return writeJSON(os.Stdout, map[string]any{"activations": entries})
 				}
 				if len(entries) == 0 {
-					_, err := fmt.Println(unmatched(all, c.Where()))
-					return err
+					fmt.Fprintln(stdout, unmatched(all, c.Where()))
+					return nil
 				}
 				return writeHistory(os.Stdout, screenOf(os.Stdout), entries, time.Now(), len(args) == 0)
 			})

@@ -28,7 +28,9 @@ func importCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(cmd.OutOrStdout(), text)
+			if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
+				return err // before the unit is taken out of service
+			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "\nNext, on every host, in this order:\n"+
 				"  systemctl disable --now %s\n  put this into /etc/understudy/conf.d\n  understudy check\n", printable.Text(unit.Name))
 			return nil

@@ -61,7 +61,7 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 					return err
 				}
 				if len(names) == 0 && !v.json {
-					fmt.Println("Nothing to do: there is no service below " + c.Where() + ".")
+					fmt.Fprintln(stdout, "Nothing to do: there is no service below "+c.Where()+".")
 				}
 				outcome := []paused{}
 				var refused []error // the others are paused all the same
@@ -75,9 +75,9 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 					case v.json:
 						outcome = append(outcome, paused{name, pausing, changed})
 					case changed:
-						fmt.Printf("%s: %s.\n", done, printable.Text(name))
+						fmt.Fprintf(stdout, "%s: %s.\n", done, printable.Text(name))
 					default:
-						fmt.Printf("Nothing to do: %s %s.\n", printable.Text(name), idle)
+						fmt.Fprintf(stdout, "Nothing to do: %s %s.\n", printable.Text(name), idle)
 					}
 				}
 				if v.json {

@@ -55,8 +55,21 @@ func Main(version, operations string, args []string) int {
 	}
 	root := Root(version, operations)
 	root.SetArgs(args)
+	root.SetOut(stdout)
 	cmd, err := root.ExecuteContextC(ctx)
-	return exitCode(cmp.Or(err, unknown(cmd)))
+	return exitCode(cmp.Or(err, unknown(cmd), stdout.err))
+}
+
+// stdout is where commands print: one that could not write there fails, although it did not look.
+var stdout = &output{}
+
+// output has the first error of writing to os.Stdout.
+type output struct{ err error }
+
+func (o *output) Write(text []byte) (int, error) {
+	n, err := os.Stdout.Write(text)
+	o.err = cmp.Or(o.err, err) // a closed pipe has ended the process by SIGPIPE
+	return n, err
 }
 
 // unknown is the error of a command that does not exist, whose help is asked for.

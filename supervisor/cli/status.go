@@ -131,7 +131,7 @@ func (f *statusFlags) lastLines(ctx context.Context, v control.ServiceStatus) {
 	for _, m := range v.Members {
 		if err == nil && m.Node == c.Node && (m.Role == election.RoleFailed || m.Health == election.HealthFailing) &&
 			(m.Logs || journal.Runs()) {
-			fmt.Printf("  The last lines of its output on %s:\n", m.Node)
+			fmt.Fprintf(stdout, "  The last lines of its output on %s:\n", m.Node)
 			_ = logs.show(ctx, v.Service) // the command that shows more is above
 		}
 	}

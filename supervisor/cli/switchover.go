@@ -53,7 +53,7 @@ func switchoverCommand() *cobra.Command {
 			h := control.SwitchoverRequest{Service: args[0], To: to, Force: force, First: first && !force, By: operator()}
 			h.Tell = func(step string) {
 				if !v.json {
-					fmt.Println("  " + printable.Text(step))
+					fmt.Fprintln(stdout, "  "+printable.Text(step))
 				}
 			}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
@@ -79,7 +79,7 @@ func switchoverCommand() *cobra.Command {
 					}
 					return writeJSON(os.Stdout, m)
 				}
-				fmt.Printf("Done: %s is active on %s, after %s%s.\n", h.Service, printable.Text(got), brief(took), parts(entry))
+				fmt.Fprintf(stdout, "Done: %s is active on %s, after %s%s.\n", h.Service, printable.Text(got), brief(took), parts(entry))
 				return nil
 			})
 		},

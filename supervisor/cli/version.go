@@ -32,8 +32,8 @@ func versionCommand(version string) *cobra.Command {
 			if asJSON {
 				return writeJSON(os.Stdout, b)
 			}
-			_, err := fmt.Println(b)
-			return err
+			fmt.Fprintln(stdout, b)
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the same facts as JSON")

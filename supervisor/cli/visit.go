@@ -138,8 +138,8 @@ func (v *visit) tell(outcome any, words string, args ...any) error {
 	if v.json {
 		return writeJSON(os.Stdout, outcome)
 	}
-	_, err := fmt.Print(printable.Text(v.typed(fmt.Sprintf(words, args...))))
-	return err
+	fmt.Fprint(stdout, printable.Text(v.typed(fmt.Sprintf(words, args...))))
+	return nil
 }
 
 func writeJSON(w io.Writer, v any) error {
