@@ -134,6 +134,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"pause db --zk " + zk + " --reason " + strings.Repeat("x", 2000), 2, "--reason is 2000 bytes"},
 		{"demo --nodes 1", 2, "--nodes must be from 2 to 9"},
 		{"demo sleep 1", 2, "after `--`"},
+		{"balance --root /wrong --zk " + zk, 1, "nothing of Understudy is below /wrong on " + zk + ": is --root right?"},
 		{"demo -- no-such-program", 2, "no-such-program"},
 		{"status --config /no/such", 2, "/no/such: cannot be read"},
 		{"status --timeout 1s --config " + noKey, 2, "understudy: zookeeper.tls: read our certificate: open /no/cert: no such file or directory\n"},

@@ -67,6 +67,9 @@ func checkStatus(w io.Writer, s control.Status, now time.Time) error {
 	if len(s.Services) != 1 {
 		fmt.Fprintln(&text, total(s.Services))
 	}
+	if len(s.Services)+len(s.NodeNames()) == 0 {
+		fmt.Fprintln(&text, "Nothing of Understudy is below "+s.Where+": is --root right?")
+	}
 	if _, err := io.WriteString(w, text.String()); err != nil || worst <= control.Done {
 		return err
 	}

@@ -94,13 +94,13 @@ func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
 		{[]control.ServiceStatus{alone}, 7, "well: active on n1, ok: No standby: a failure of n1 would stop it.\n"},
 		{[]control.ServiceStatus{paused, alone, well, alone}, 7, "without a standby: well, well\nn2 is gone, last seen 1m0s ago: 2 services have no standby.\n4 services: 2 without a standby, 1 paused, 1 active and ok.\n"},
 		{[]control.ServiceStatus{alone, ill}, 4, "exit code 1"},
-		{nil, 5, "0 services.\n"},
+		{nil, 5, "0 services.\nNothing of Understudy is below /wrong on zk: is --root right?\n"},
 	} {
 		for i := range c.services {
 			c.services[i].Problems = control.Problems(c.services[i], now)
 		}
 		var b strings.Builder
-		s := control.Status{Services: c.services}
+		s := control.Status{Services: c.services, Where: "/wrong on zk"}
 		if len(c.services) == 4 {
 			s.Gone = []control.GoneNode{{Node: "n2", Seen: at(time.Minute), Bare: 2}}
 		}

@@ -21,6 +21,9 @@ type Move struct {
 // failback moves none back.
 func (c *Cluster) Balance(ctx context.Context) ([]Move, error) {
 	s, err := c.Status(ctx)
+	if err == nil && len(s.Services)+len(s.NodeNames()) == 0 {
+		err = refused("nothing of Understudy is below %s: is --root right?", s.Where)
+	}
 	if err != nil {
 		return nil, err
 	}
