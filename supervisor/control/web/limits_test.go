@@ -134,6 +134,8 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 			{"POST", "/api/v1/status", "", 405, "POST does not go with /api/v1/status: use GET"},
 			{"DELETE", pauseDB, "", 405, "DELETE does not go with " + pauseDB + ": use POST"},
 			{"GET", "/api/v1/stauts", "", 404, "there is no /api/v1/stauts: below /api/v1 are status, history, "},
+			{"POST", "/api/v1/services//pause", "", 404, "there is no /api/v1/services//pause: a name in it is empty"},
+			{"GET", "//healthz", "", 404, "a name in it is empty"},
 			{"GET", "/api/v1/status?service=db", "", 400, `there is no parameter "service": /api/v1/status has none`},
 			{"GET", "/api/v1/history?svc=db", "", 400, `there is no parameter "svc": /api/v1/history has service, number`},
 			{"POST", pauseDB + "?reason=disks", "", 400, `there is no parameter "reason": ` + pauseDB + " has none"},

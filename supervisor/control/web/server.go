@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -181,6 +182,10 @@ func (s *Server) routes() http.Handler {
 			h.Set("Connection", "close")
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, largestBody)
+		if strings.Contains(r.URL.Path, "//") { // the mux would send the client elsewhere, which may pass for success
+			refuse(w, http.StatusNotFound, "there is no "+r.URL.Path+": a name in it is empty")
+			return
+		}
 		mux.ServeHTTP(w, r)
 	})
 }
