@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,20 @@ func startCommand() *cobra.Command {
 		"The node that is preferred, or the first that can, starts it.")
 }
 
+// keptDown is why no node runs a service that is not stopped, with the command that helps; "": one does, or that is not known.
+func keptDown(ctx context.Context, c *control.Cluster, name string) string {
+	s, err := c.Status(ctx, name)
+	if err != nil || s.Services[0].Active != "" || len(s.Services[0].Problems) == 0 {
+		return ""
+	}
+	why := s.Services[0].Problems[0]
+	words := strings.TrimSpace(why.What + " " + why.Hint)
+	if len(why.Do.Words) > 0 {
+		words += " `" + strings.Join(why.Do.Words, " ") + "`"
+	}
+	return " " + words
+}
+
 func holdCommand(verb string, stop bool, short, long string) *cobra.Command {
 	var v visit
 	var why string
@@ -49,7 +64,7 @@ func holdCommand(verb string, stop bool, short, long string) *cobra.Command {
 					return err
 				}
 				if !changed && !stop {
-					return v.tell(stopped{Service: name}, "Nothing to do: %s is not stopped.\n", name)
+					return v.tell(stopped{Service: name}, "Nothing to do: %s is not stopped.%s\n", name, keptDown(ctx, c, name))
 				}
 				s, err := c.WaitCarriedOut(ctx, name, stop)
 				if err != nil {
