@@ -54,6 +54,8 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 		return v, refused("%s is %s: `understudy start %s` first", h.Service, v.Order, h.Service)
 	case v.Paused:
 		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
+	case member(v, h.To).Never && h.To != v.Active:
+		return v, refused("%s never takes it: %s", h.To, member(v, h.To).Why)
 	case v.Active == "" && v.Lock != "":
 		return v, refused("no node is active yet: %s is about to be", v.Lock)
 	case v.Active == "" && forced && copies != nil:
@@ -85,8 +87,6 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 			return v, refused("%s is gone: start its supervisor first", h.To)
 		}
 		return v, &UnknownError{"node", h.To, names(v.Members)}
-	case v.Members[i].Never:
-		return v, refused("%s never takes it: %s", h.To, v.Members[i].Why)
 	case v.Members[i].Drained != nil:
 		return v, refused("%s is %s: `understudy undrain %s` first", h.To, v.Members[i].Drained.Words, printable.Word(h.To))
 	case h.Force:

@@ -279,3 +279,15 @@ func TestASwitchoverStaysInTheLiveSet(t *testing.T) {
 		t.Errorf("%q, %v", said, err)
 	}
 }
+
+// Neither force nor patience helps with a node that never takes a service.
+func TestANodeThatNeverTakesAServiceIsToldAsThat(t *testing.T) {
+	b := newBed(t)
+	two := b.session()
+	two.claim("db")
+	two.become("db", election.Member{Node: "two", Role: "standby", Health: "unfit", Why: election.NotEligible, Never: true})
+	_, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "two"})
+	if err == nil || err.Error() != "refused: two never takes it: eligible: false in its config" {
+		t.Error(err)
+	}
+}
