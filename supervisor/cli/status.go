@@ -98,8 +98,11 @@ func (l selection) from(s control.Status) control.Status {
 // knownNode fails for a node that neither is connected nor has a part in a service.
 func knownNode(s control.Status, node string) error {
 	known := s.NodeNames()
-	if slices.Contains(known, node) {
+	switch {
+	case slices.Contains(known, node):
 		return nil
+	case slices.ContainsFunc(s.Services, func(v control.ServiceStatus) bool { return v.Service == node }):
+		return fmt.Errorf("no node %q: %[1]s is a service, and `understudy status %[1]s` shows it", node)
 	}
 	return &control.UnknownError{Kind: "node", Name: node, Known: known}
 }
