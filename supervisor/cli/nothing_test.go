@@ -36,6 +36,8 @@ func TestNothingToDoIsToldWithItsReason(t *testing.T) {
 		{"start db", 0, "Nothing to do: db is not stopped. DOWN: automatic takeovers are off (paused by ann: one), so no node starts it. " +
 			"To turn them on again: `understudy resume db --zk " + addr + "`\n"},
 		{"start web", 0, "Nothing to do: web is not stopped. DOWN: no supervisor that has this service in its config is connected."},
+		{"pause db --reason two", 0, "Nothing to do: db is paused already, and the first reason stands: paused by ann: one.\n"},
+		{"pause db", 0, "Nothing to do: db is paused already.\n"},
 		{"status --node db", 1, "understudy: no node \"db\": db is a service, and `understudy status db --zk " + addr + "` shows it\n"},
 	} {
 		code, out, errs := says(t, append(strings.Fields(c.line), "--zk", addr)...)

@@ -76,6 +76,13 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 						outcome = append(outcome, paused{name, pausing, changed})
 					case changed:
 						fmt.Fprintf(stdout, "%s: %s.\n", done, printable.Text(name))
+					case pausing && why != "":
+						s, err := c.Status(ctx, name)
+						if err != nil {
+							return err
+						}
+						fmt.Fprintf(stdout, "Nothing to do: %s %s, and the first reason stands: %s.\n", printable.Text(name), idle,
+							printable.Text(s.Services[0].Order))
 					default:
 						fmt.Fprintf(stdout, "Nothing to do: %s %s.\n", printable.Text(name), idle)
 					}
