@@ -134,6 +134,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"pause db --zk " + zk + " --reason " + strings.Repeat("x", 2000), 2, "--reason is 2000 bytes"},
 		{"demo --nodes 1", 2, "--nodes must be from 2 to 9"},
 		{"demo sleep 1", 2, "after `--`"},
+		{"run --zk " + zk + " -- --service db sleep 100", 2, "\"--service\" is taken for the program's name: options come before `--`"},
 		{"balance --root /wrong --zk " + zk, 1, "nothing of Understudy is below /wrong on " + zk + ": is --root right?"},
 		{"demo -- no-such-program", 2, "no-such-program"},
 		{"status --config /no/such", 2, "/no/such: cannot be read"},
@@ -170,6 +171,14 @@ func TestNothingIsToldWithItsPlace(t *testing.T) {
 	code, _, errs := says(t, "run", "--zk", zk, "--", "sleep 100")
 	if want := `"sleep 100" is taken for the name of one program: leave the quotes off, as in -- sleep 100`; code != 2 || !strings.Contains(errs, want) {
 		t.Errorf("a quoted command: %d, %q", code, errs)
+	}
+	for program, want := range map[string]string{
+		"": "understudy: the program's name is empty\n", "/tmp/my prog": "understudy: give --service NAME, because of the program's: \"my prog\" is not a name: letters, digits and . _ - @ : are allowed\n",
+	} {
+		words := []string{"run", "--zk", zk, "--", program, "arg"}
+		if code, _, errs := says(t, words...); code != 2 || errs != want {
+			t.Errorf("%q: %d, %q", program, code, errs)
+		}
 	}
 }
 

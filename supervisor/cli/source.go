@@ -206,6 +206,12 @@ func (f *runFlags) single(args []string) (loaded, error) {
 	if ext := filepath.Ext(args[0]); len(args) == 1 && (ext == ".yaml" || ext == ".yml") {
 		return loaded{}, usage("%s is no program: `understudy run --config %[1]s` runs the services of a config", args[0])
 	}
+	switch {
+	case args[0] == "":
+		return loaded{}, usage("the program's name is empty")
+	case strings.HasPrefix(args[0], "-"):
+		return loaded{}, usage("%q is taken for the program's name: options come before `--`", args[0])
+	}
 	if _, err := exec.LookPath(args[0]); err != nil && len(args) == 1 && strings.Contains(args[0], " ") {
 		return loaded{}, usage("%q is taken for the name of one program: leave the quotes off, as in -- %[1]s", args[0])
 	}
@@ -236,6 +242,9 @@ func (f *runFlags) single(args []string) (loaded, error) {
 	}
 	if f.command.name == "" {
 		f.command.name = filepath.Base(args[0])
+		if why := config.NodeNameFault(f.command.name); why != "" {
+			return l, usage("give --service NAME, because of the program's: %s", why)
+		}
 	}
 	if err := f.command.together(); err != nil {
 		return l, err
