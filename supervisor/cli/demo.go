@@ -47,6 +47,7 @@ func demoCommand() *cobra.Command {
 			return runDemo(cmd.Context(), cfg, asJSON)
 		},
 	}
+	cmd.Flags().SetInterspersed(false) // those after a COMMAND are its own
 	cmd.Flags().IntVar(&cfg.Nodes, "nodes", 3, "how many nodes")
 	cmd.Flags().BoolVar(&cfg.Hold, "hold", false, "stay up afterwards for your own tests, with the page, until Ctrl-C")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON, and the show to stderr")

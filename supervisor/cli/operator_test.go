@@ -134,6 +134,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"pause db --zk " + zk + " --reason " + strings.Repeat("x", 2000), 2, "--reason is 2000 bytes"},
 		{"demo --nodes 1", 2, "--nodes must be from 2 to 9"},
 		{"demo sleep 1", 2, "after `--`"},
+		{"demo python3 -m http.server", 2, "write the command after `--`, as in `understudy demo -- COMMAND`"},
 		{"run --zk " + zk + " -- --service db sleep 100", 2, "\"--service\" is taken for the program's name: options come before `--`"},
 		{"balance --root /wrong --zk " + zk, 1, "nothing of Understudy is below /wrong on " + zk + ": is --root right?"},
 		{"demo -- no-such-program", 2, "no-such-program"},
