@@ -45,8 +45,13 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 // checkValues refuses an empty name or path: it is that of a variable which is not set, and would mean any node, or this one. It also
-// refuses a flag that has another one in place of its value.
-func checkValues(cmd *cobra.Command, _ []string) (err error) {
+// refuses a flag that has another one in place of its value, and a flag whose dash was made a long one.
+func checkValues(cmd *cobra.Command, args []string) (err error) {
+	for _, arg := range args {
+		if flag := strings.TrimLeft(arg, "–—"); flag != arg && cmd.Flags().Lookup(flag) != nil {
+			return usage("%s begins with a long dash: write --%s", arg, flag)
+		}
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
 		name, _, _ := strings.Cut(strings.TrimPrefix(value, "--"), "=")

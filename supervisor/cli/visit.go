@@ -58,7 +58,10 @@ func otherKind(ctx context.Context, c *control.Cluster, err error) error {
 		return err
 	}
 	s, _ := c.Status(ctx) // an empty one adds nothing
+	_, port := printable.SplitPort(unknown.Name)
 	switch name := unknown.Name; {
+	case unknown.Kind == "service" && port != "":
+		return fmt.Errorf("%w; if %s is a server, write it after --zk: commas separate servers", err, name)
 	case s.Where != "" && len(s.Services)+len(s.Nodes) == 0:
 		return fmt.Errorf("%w; nothing of Understudy is below %s (is --root right?)", err, s.Where)
 	case unknown.Kind == "node" && slices.ContainsFunc(s.Services, func(v control.ServiceStatus) bool { return v.Service == name }):
