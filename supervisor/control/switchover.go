@@ -69,6 +69,9 @@ func (c *Cluster) Ready(ctx context.Context, h SwitchoverRequest) (ServiceStatus
 			hint = fmt.Sprintf("`understudy undrain %s` first", printable.Word(out))
 		}
 		return v, refused("no node is active, and no node can be now: %s (%s)", others(v), hint)
+	case h.To == v.Active && v.Handing != nil:
+		return v, refused("%s is active still, and a switchover to %s is under way", h.To,
+			cmp.Or(v.Handing.To, "the first node that can"))
 	case h.To == v.Active:
 		return v, refused("%s is active already", h.To)
 	case h.To == "" && !able && !h.Force:

@@ -291,3 +291,13 @@ func TestANodeThatNeverTakesAServiceIsToldAsThat(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestWhoWantsAServiceBackReadsThatItIsAboutToMove(t *testing.T) {
+	b, _, _ := pair(t)
+	_, _ = b.switches(2*time.Second, SwitchoverRequest{To: "two"}, func(func(string) bool) {
+		_, err := b.c.Ready(t.Context(), SwitchoverRequest{Service: "db", To: "one"})
+		if err == nil || err.Error() != "refused: one is active still, and a switchover to two is under way" {
+			t.Error(err)
+		}
+	})
+}
