@@ -137,6 +137,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"demo python3 -m http.server", 2, "write the command after `--`, as in `understudy demo -- COMMAND`"},
 		{"status --zk " + zk + " h2:2181", 1, "if h2:2181 is a server, write it after --zk: commas separate servers"},
 		{"status –zk h:2181", 2, "–zk begins with a long dash: write --zk"},
+		{"reexec --timeout 0s", 2, "--timeout must be more than zero"},
 		{"run --zk " + zk + " -- --service db sleep 100", 2, "\"--service\" is taken for the program's name: options come before `--`"},
 		{"balance --root /wrong --zk " + zk, 1, "nothing of Understudy is below /wrong on " + zk + ": is --root right?"},
 		{"demo -- no-such-program", 2, "no-such-program"},

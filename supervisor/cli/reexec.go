@@ -29,6 +29,9 @@ func reexecCommand() *cobra.Command {
 		Example: "  understudy reexec",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if timeout <= 0 {
+				return usage("--timeout must be more than zero")
+			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, errTimeout)
 			defer cancel()
 			if cmd.Flags().Changed("pid") && pid <= 1 {
