@@ -27,7 +27,10 @@ func answer(w http.ResponseWriter, code int, v any) {
 	_, _ = w.Write(append(printable.JSON(text), '\n'))
 }
 
+// inBody has the keys of a body in place of the flags that the command line has.
+var inBody = strings.NewReplacer("--to NODE --force", `{"to": "NODE", "force": true}`, "--force", `{"force": true}`)
+
 // refuse answers with what is wrong, as JSON.
 func refuse(w http.ResponseWriter, code int, text string) {
-	answer(w, code, map[string]string{"error": text})
+	answer(w, code, map[string]string{"error": inBody.Replace(text)})
 }

@@ -86,7 +86,7 @@ func only(h http.HandlerFunc, params ...string) http.HandlerFunc {
 	}
 }
 
-// nowhere answers a request of the API that nothing else does.
+// nowhere answers a request that nothing else does.
 func nowhere(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	for method, allow := range map[string]string{http.MethodGet: "GET, HEAD", http.MethodPost: "POST"} {
 		other := r.Clone(r.Context())
@@ -98,7 +98,7 @@ func nowhere(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	refuse(w, http.StatusNotFound, "there is no "+r.URL.Path+
-		": below /api/v1 are status, history, events, token, services/SERVICE/ORDER and nodes/NODE/ORDER")
+		": below /api/v1 are status, history, events, token, services/SERVICE/ORDER and nodes/NODE/ORDER, and the page is /")
 }
 
 // unread answers when the cluster could not be asked.

@@ -157,6 +157,10 @@ func TestWhatIsNotDoneIsSaid(t *testing.T) {
 				}
 			}
 		}
+		b.cluster.change(func() { b.cluster.refusal = errors.New("no node (--force drains one that is not connected)") })
+		if _, text := b.order("db", "switchover", ""); !strings.Contains(text, `({\"force\": true} drains one`) {
+			b.Errorf("it names flags: %s", text)
+		}
 		b.cluster.change(func() { b.cluster.refusal, b.cluster.lengthy = nil, time.Hour })
 		if code, text := b.order("x", "restart", ""); code != 404 {
 			b.Errorf("%d %s", code, text)

@@ -172,7 +172,7 @@ func (s *Server) routes() http.Handler {
 	permitted("POST /api/v1/token", change, only(s.access.token))
 	permitted("POST /api/v1/services/{service}/{order}", change, only(s.clerk.order))
 	permitted("POST /api/v1/nodes/{node}/{order}", change, only(s.clerk.order))
-	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) { nowhere(mux, w, r) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { nowhere(mux, w, r) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
