@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ type hosts struct {
 	mu     sync.Mutex // guards the fields below
 	next   int
 	failed int   // dials since the last one that led to a session
+	silent int   // of these, servers that took the connection and then did not let us in in time
 	last   error // why the newest dial led to none
 }
 
@@ -43,26 +45,31 @@ func (h *hosts) prefer(server string) {
 func (h *hosts) connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.failed, h.last = 0, nil
+	h.failed, h.silent, h.last = 0, 0, nil
 }
 
-// pause is how long to wait before the next dial, in which round over the servers.
-func (h *hosts) pause() (pause time.Duration, round int) {
+// pause is how long to wait before the next dial, and how many times longer than usual its server may take to let us in: with a slow disk
+// all do, and a server that is down says nothing of that.
+func (h *hosts) pause() (pause time.Duration, patience int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	round = h.failed / len(h.servers)
+	round := h.failed / len(h.servers)
 	h.failed++
+	patience = min(1+h.silent/len(h.servers), mostPatient)
 	if round == 0 {
-		return 0, 0
+		return 0, patience
 	}
 	pause = min(20*time.Millisecond<<min(round-1, 4), 250*time.Millisecond)
-	return pause/2 + rand.N(pause/2), round
+	return pause/2 + rand.N(pause/2), patience
 }
 
 func (h *hosts) failedWith(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last = err
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		h.silent++
+	}
 }
 
 // trouble is the newest reason for having no session, or nil.
@@ -124,7 +131,7 @@ func (d *dialer) Connected() { d.hosts.connected() }
 // open is the client's Dialer.
 func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 	d.kick() // the client comes back a moment before it closes the previous one, which counts in the server's maxClientCnxns
-	pause, round := d.hosts.pause()
+	pause, patience := d.hosts.pause()
 	select {
 	case <-time.After(pause):
 	case <-d.ctx.Done():
@@ -144,14 +151,14 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 		return nil, ErrClosed
 	}
 	d.current = &wire{
-		Conn: conn, server: address, limit: d.limit * time.Duration(min(1+round, mostPatient)), patient: d.leased, auth: d.auth,
+		Conn: conn, server: address, limit: d.limit * time.Duration(patience), patient: d.leased, auth: d.auth,
 		seen: &d.seen, before: d.seen.Load(), now: d.now, greeted: d.greeted,
 		refused: d.hosts.failedWith, resume: d.resume,
 	}
 	return d.current, nil
 }
 
-// mostPatient is how many times longer a server may take to let us in once none has for so many rounds: with a slow disk all do.
+// mostPatient is how many times longer than usual a server may take to let us in.
 const mostPatient = 4
 
 // server is where the present connection leads; "": there is none.
