@@ -34,7 +34,7 @@ func TestTheDeadConnectionIsClosedBeforeTheNextOneIsMade(t *testing.T) {
 	}
 }
 
-// A server that was down, and is silent once when it is back, costs a part of the lease. Where none lets us in in time each may take longer.
+// A server that was down, and is silent once when it is back, costs a part of the lease. Where none answers in time, each may take longer.
 func TestOnlySilenceMakesADialMorePatient(t *testing.T) {
 	down := true
 	cfg := &Config{Servers: []string{"a:1"}, Lease: 500 * time.Millisecond, Dial: func(context.Context, string) (net.Conn, error) {

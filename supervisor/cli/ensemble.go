@@ -54,7 +54,8 @@ func (l *lookedAt) nodes(ctx context.Context, cfg election.Config, services map[
 	}
 	now, err := c.Status(ctx) // of what else cannot be read nothing is warned
 	if errors.Is(err, election.ErrNoAuth) {
-		l.Faults = append(l.Faults, "what is below "+cfg.Root+" belongs to other credentials: set zookeeper.auth to those of the other nodes")
+		l.Faults = append(l.Faults, "what is below "+cfg.Root+
+			" belongs to other credentials: set zookeeper.auth to those of the other nodes")
 	}
 	for _, v := range now.Services {
 		if r := services[v.Service].Replicated; r != nil {

@@ -245,9 +245,10 @@ func checkStopSignal(p place, signal syscall.Signal) {
 }
 
 func checkReloadSignal(p place, signal syscall.Signal) {
-	if signal == syscall.SIGSTOP || signal == syscall.SIGKILL {
+	switch signal {
+	case syscall.SIGSTOP, syscall.SIGKILL:
 		p.fault("no program can catch %v: write HUP, USR1, USR2 or another", Signal(signal))
-	} else if signal == syscall.SIGTERM || signal == syscall.SIGINT {
+	case syscall.SIGTERM, syscall.SIGINT:
 		p.warn("%v ends most programs: write HUP, USR1 or USR2", Signal(signal))
 	}
 }

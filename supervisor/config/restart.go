@@ -44,8 +44,8 @@ func (r Restart) check(p place) {
 	}
 	if r.GiveUpAfter == 0 {
 		if r.MaxDelay < shortestEndless {
-			maxDelay.and(delay).warn("%v is short: a program that fails at once is started again without end, and takes all processor time. "+
-				"Write %v or more, or set give_up_after", r.MaxDelay, shortestEndless)
+			maxDelay.and(delay).warn("%v is short: a program that fails at once is started again without end, "+
+				"and takes all processor time. Write %v or more, or set give_up_after", r.MaxDelay, shortestEndless)
 		}
 		return
 	}

@@ -198,7 +198,8 @@ func (m Moves) check(p place) {
 		checkNotNegative(p.key("within"), m.Within)
 	}
 	if m.Max > 1 && 0 < m.Within && m.Within < time.Duration(m.Max)*time.Second {
-		p.key("within").and(p.key("max")).warn("%d moves take longer than %v, so they are never counted as too many: make within longer", m.Max, m.Within)
+		p.key("within").and(p.key("max")).warn(
+			"%d moves take longer than %v, so they are never counted as too many: make within longer", m.Max, m.Within)
 	}
 }
 

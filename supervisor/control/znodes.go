@@ -30,7 +30,8 @@ func ask[T any](ctx context.Context, what string, f func() (T, error)) (T, error
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		return v, fmt.Errorf("%s: no answer from ZooKeeper: %w", what, err)
 	case errors.Is(err, zk.ErrNoAuth):
-		return v, fmt.Errorf("%s: ZooKeeper wants the credentials of the nodes for that: name the config that has them with --config: %w", what, err)
+		return v, fmt.Errorf("%s: ZooKeeper wants the credentials of the nodes for that: "+
+			"name the config that has them with --config: %w", what, err)
 	}
 	return v, fmt.Errorf("%s: %w", what, err)
 }
