@@ -169,8 +169,10 @@ func TestTheClusterAndTheFile(t *testing.T) {
 	must.OK(t, err)
 	defer conn.Close()
 	must.OK(t, conn.AddAuth("digest", []byte("other:secret")))
-	_, err = conn.Create("/others", nil, 0, zk.AuthACL(zk.PermAll))
-	must.OK(t, err)
+	for _, theirs := range []string{"/others", "/others/services"} {
+		_, err = conn.Create(theirs, nil, 0, zk.AuthACL(zk.PermAll))
+		must.OK(t, err)
+	}
 	others := start(t, "run", "--zk", server, "--root", "/others", "--service", "c", "--", "sleep", "99")
 	others.logs(t, "znodes of other credentials", "[ERROR]", "not authenticated", "zookeeper.auth")
 	theirs := filepath.Join(t.TempDir(), "u.yaml")
