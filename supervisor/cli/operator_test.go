@@ -176,6 +176,10 @@ func TestNothingIsToldWithItsPlace(t *testing.T) {
 	if want := `"sleep 100" is taken for the name of one program: leave the quotes off, as in -- sleep 100`; code != 2 || !strings.Contains(errs, want) {
 		t.Errorf("a quoted command: %d, %q", code, errs)
 	}
+	code, _, errs = says(t, "run", "--zk", zk, "--", "cd /srv && ./x")
+	if want := `is taken for the name of one program, and no shell runs it: write -- sh -c 'cd /srv && ./x'`; code != 2 || !strings.Contains(errs, want) {
+		t.Errorf("a shell's line: %d, %q", code, errs)
+	}
 	for program, want := range map[string]string{
 		"": "understudy: the program's name is empty\n", "/tmp/my prog": "understudy: give --service NAME, because of the program's: \"my prog\" is not a name: letters, digits and . _ - @ : are allowed\n",
 	} {

@@ -15,6 +15,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/printable"
 	"understudy/supervisor/safefile"
 )
 
@@ -213,6 +214,10 @@ func (f *runFlags) single(args []string) (loaded, error) {
 		return loaded{}, usage("%q is taken for the program's name: options come before `--`", args[0])
 	}
 	if _, err := exec.LookPath(args[0]); err != nil && len(args) == 1 && strings.Contains(args[0], " ") {
+		if strings.ContainsAny(args[0], "|&;<>$`") {
+			return loaded{}, usage("%q is taken for the name of one program, and no shell runs it: write -- sh -c %s",
+				args[0], printable.Word(args[0]))
+		}
 		return loaded{}, usage("%q is taken for the name of one program: leave the quotes off, as in -- %[1]s", args[0])
 	}
 	if f.cluster.ZK == "" {
@@ -254,8 +259,17 @@ func (f *runFlags) single(args []string) (loaded, error) {
 		return l, inFlags(err)
 	}
 	l.doubts, _ = errors.AsType[config.Faults](inFlags(l.Doubts()))
+	if !f.command.set.Changed("service") && slices.Contains(interpreters, f.command.name) {
+		l.doubts = append(l.doubts, config.Fault{
+			Key:     "--service",
+			Message: "without it this is the service " + f.command.name + ", with whatever " + f.command.name + " runs on other nodes",
+		})
+	}
 	return l, nil
 }
+
+// interpreters have the names of no services.
+var interpreters = []string{"bash", "dash", "env", "java", "node", "perl", "php", "python", "python3", "ruby", "sh"}
 
 // tellDoubts logs what `check` tells of a file.
 func (l loaded) tellDoubts(log hclog.Logger) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -108,6 +109,9 @@ func (m FenceMethod) check(p place) {
 			command.warn("%s succeeds whatever the previous node's host does, and the program may still run there: "+
 				"name a command that switches that host off", quoted(idle))
 		}
+		if pings.MatchString(strings.Join(m.Exec.Command, " ")) {
+			command.warn("a host that does not answer may be cut off, and still run the program: name a command that switches it off")
+		}
 		if name := m.Exec.Command.program(); slices.Contains([]string{"halt", "poweroff", "reboot", "shutdown"}, name) {
 			command.warn("%s acts on this host, which is about to start the program, and not on the previous node's: "+
 				"name a command that switches that one off", quoted(name))
@@ -155,8 +159,17 @@ func (words Command) idle() string {
 	if name := words.program(); slices.Contains([]string{"true", ":", "echo", "printf", "sleep"}, name) {
 		return name
 	}
+	if len(words) == 3 && words[1] == "-c" {
+		return endsIdle.FindString(words[2])
+	}
 	return ""
 }
+
+// pings finds a fencing that takes silence for death.
+var pings = regexp.MustCompile(`(^| )! *(/\S+/)?(ping|fping|arping|nc)\b`)
+
+// endsIdle is the end of a shell's line that succeeds whatever came before it.
+var endsIdle = regexp.MustCompile(`(\|\||;)\s*(true|:)\s*$`)
 
 func (s FenceSSH) check(p place) {
 	if s.User == "" {

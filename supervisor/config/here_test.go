@@ -19,7 +19,7 @@ import (
 var us = regexp.MustCompile(`(root|user \d+) and group \d+`)
 
 func TestWhatThisMachineLacksIsNoFault(t *testing.T) {
-	dir := tree(t, map[string]string{"secret": "me:pass", "env": "A=b\nnonsense\n", "good.env": "A=b\n", "file": "", "cr": "#!/bin/sh\r\n", "bare": "#!/no/shell -e\n", "good": "#! /bin/sh\n", "empty": "", "text": "exec sleep 1\n", "part.yaml": "services:\n  z: {command: /nowhere/z}\n"})
+	dir := tree(t, map[string]string{"secret": "me:pass", "env": "A=b\nnonsense\n", "good.env": "A=b\n", "file": "", "cr": "#!/bin/sh\r\n", "bare": "#!/no/shell -e\n", "good": "#! /bin/sh\n", "empty": "", "text": "exec sleep 1\n", "elf": "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x15\x00", "part.yaml": "services:\n  z: {command: /nowhere/z}\n"})
 	if err := os.Chmod(filepath.Join(dir, "secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +53,10 @@ services:
   j: {command: /tmp, user: ME}
   k: {command: DIR/text, user: ME}
   l: {command: [sh, -c, "sleep 1 & "], user: ME}
+  n: {command: DIR/elf, user: ME}
   m: {command: [DIR/empty/understudy, run, x], user: ME}
 `, "DIR", dir)
-	for _, script := range []string{"cr", "bare", "good", "empty", "text"} {
+	for _, script := range []string{"cr", "bare", "good", "empty", "text", "elf"} {
 		if err := os.Chmod(filepath.Join(dir, script), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -96,11 +97,13 @@ services:
 		`u.yaml:21:16: services.f.command: "cr": its lines end as on Windows, so the kernel looks for "/bin/sh\r": sed -i 's/\r$//' cr`,
 		`u.yaml:22:16: services.g.command: "bare": its interpreter /no/shell: no such file or directory`,
 		`u.yaml:26:17: services.h.log.file: ` + strconv.Quote(dir) + ` is a directory: name a file in it`,
+		`u.yaml:27:16: services.i.command: "empty": is empty`,
 		`u.yaml:28:16: services.j.command: "/tmp": is a directory`,
 		`u.yaml:29:16: services.k.command: "text": is a text that names no interpreter: let its first line be #!/bin/sh, or another one`,
 		`u.yaml:30:16: services.l.command: its shell ends while what & starts runs on, and counts as ended: leave the & out`,
-		`u.yaml:31:16: services.m.command: "empty/understudy": not a directory`,
-		`u.yaml:31:16: services.m.command: is a supervisor in a supervisor: write the command of its program`,
+		`u.yaml:31:16: services.n.command: "elf": is a program for another processor (EM_PPC64)`,
+		`u.yaml:32:16: services.m.command: "empty/understudy": not a directory`,
+		`u.yaml:32:16: services.m.command: is a supervisor in a supervisor: write the command of its program`,
 		`part.yaml:2:16: services.z.command: "/nowhere/z": no such file or directory`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -156,7 +159,7 @@ u.yaml:8:52: services.s.capabilities.ambient: only a supervisor that runs as roo
 // A path is no bare name.
 func TestAProgramInThisDirectoryIsFound(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("own", nil, 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile("own", []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
 	for command, want := range map[string]string{"./own": "<nil>", "./none": "./none: no such file or directory", "own": "own is not in PATH"} {

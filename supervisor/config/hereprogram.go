@@ -2,6 +2,8 @@ package config
 
 import (
 	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +12,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,7 +171,7 @@ func (s *machineCheck) command(p path, words Command, g Program) {
 	if len(words) == 0 {
 		return
 	}
-	if _, err := find(words[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
+	if err := runnable(words[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
 		s.warn(p, quoted(words[0])+err.Error()+mistaken(words[0]))
 	}
 }
@@ -211,10 +214,16 @@ func find(name string, g Program) (string, error) {
 			err = fmt.Errorf("%w: it is not executable (chmod +x makes it so)", err)
 		}
 	}
+	return at, err
+}
+
+// runnable is why the kernel would not run a command's first word, as an error of find's.
+func runnable(name string, g Program) error {
+	at, err := find(name, g)
 	if err == nil {
 		err = interpreted(at)
 	}
-	return at, err
+	return err
 }
 
 // interpreted is why the kernel would not run a script, which it says in the words of a file that is missing.
@@ -227,7 +236,13 @@ func interpreted(file string) error {
 	head := beginning(f)
 	line, script := strings.CutPrefix(string(head), "#!")
 	line, _, _ = strings.Cut(line, "\n")
-	if !script && len(head) > 4 && bytes.IndexFunc(head, noText) < 0 {
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return errors.New(": is empty")
+	}
+	if machine := otherMachine(head); machine != "" {
+		return errors.New(": is a program for another processor (" + machine + ")")
+	}
+	if !script && len(head) > 4 && bytes.IndexFunc(head, noText) < 0 && !bytes.HasPrefix(head, []byte(elf.ELFMAG)) {
 		return errors.New(": is a text that names no interpreter: let its first line be #!/bin/sh, or another one")
 	}
 	if words := strings.Fields(line); !script || len(words) == 0 {
@@ -238,6 +253,22 @@ func interpreted(file string) error {
 		return fmt.Errorf(": its interpreter %s: %w", words[0], reason(err))
 	}
 	return nil
+}
+
+// otherMachine is the processor that a binary is for, where this kernel runs those of its own alone; "": it may run here, or that is not
+// known.
+func otherMachine(head []byte) string {
+	const machine = 18 // where it is in the file
+	runs := map[string][]elf.Machine{"amd64": {elf.EM_X86_64, elf.EM_386}, "arm64": {elf.EM_AARCH64, elf.EM_ARM}}[runtime.GOARCH]
+	if !bytes.HasPrefix(head, []byte(elf.ELFMAG)) || len(head) < machine+2 || runs == nil {
+		return ""
+	}
+	of := elf.Machine(binary.LittleEndian.Uint16(head[machine:]))
+	emulated, err := filepath.Glob("/proc/sys/fs/binfmt_misc/*-*") // qemu-aarch64 and the like
+	if slices.Contains(runs, of) || len(emulated) > 0 || err != nil {
+		return ""
+	}
+	return of.String()
 }
 
 // noText is a character that a binary has, and a script has not.

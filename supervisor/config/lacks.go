@@ -89,7 +89,7 @@ func missing(words Command, g Program) error {
 	if len(words) == 0 {
 		return nil
 	}
-	if _, err := find(words[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
+	if err := runnable(words[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
 		return fmt.Errorf("%s%w%s", words[0], err, mistaken(words[0]))
 	}
 	return nil

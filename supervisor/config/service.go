@@ -210,6 +210,10 @@ func (h Hooks) check(p place) {
 	for i, hook := range h.all() {
 		at := p.key(hookNames[i])
 		hook.Command.checkGiven(at.key("command"))
+		if unitfile.Leaves(hook.Command) {
+			at.key("command").warn(
+				"what its shell starts with & is killed when the hook ends: leave the & out, or write it among processes")
+		}
 		starts := slices.Contains(hook.Command, "start") || slices.Contains(hook.Command, "stop")
 		if starts && unitfile.Asks(hook.Command) {
 			at.key("command").warn("%s starts or stops what no lock guards, so two nodes may run it at once: "+

@@ -105,7 +105,7 @@ var limits = []string{
 }
 
 // leastLimits are so small that no program starts with less.
-var leastLimits = map[string]uint64{"as": 2 << 20, "nofile": 4, "nproc": 1, "stack": 64 << 10}
+var leastLimits = map[string]uint64{"as": 2 << 20, "memory": 1 << 20, "nofile": 4, "nproc": 1, "stack": 64 << 10}
 
 // LimitNames lists the resources that can be limited.
 func LimitNames() []string { return slices.Clone(limits) }

@@ -16,7 +16,7 @@ import (
 func TestAFileBehindAWrapperIsLookedAt(t *testing.T) {
 	need.These(t, "root")
 	t.Setenv("SUDO_UID", "")
-	dir := tree(t, map[string]string{"theirs/x": "", "theirs/data": "", "ours/x": ""})
+	dir := tree(t, map[string]string{"theirs/x": "a text that a shell runs\n", "theirs/data": "", "ours/x": ""})
 	must.OK(t, os.Chmod(filepath.Join(dir, "ours/x"), 0o755))
 	for name, mode := range map[string]os.FileMode{"theirs": 0o755, "theirs/x": 0o755, "theirs/data": 0o644} {
 		must.OK(t, errors.Join(os.Chmod(filepath.Join(dir, name), mode), os.Chown(filepath.Join(dir, name), 4711, 4711)))

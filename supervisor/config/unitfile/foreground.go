@@ -164,8 +164,7 @@ func Foreground(argv []string) []string {
 
 // Leaves reports whether a command is a shell's that ends with what it starts in the background.
 func Leaves(argv []string) bool {
-	last := strings.TrimSpace(argv[len(argv)-1])
-	return isShell(argv) && strings.HasSuffix(last, "&") && !strings.HasSuffix(last, "&&")
+	return isShell(argv) && strings.HasSuffix(strings.TrimSpace(argv[2]), "&")
 }
 
 func isShell(argv []string) bool {
